@@ -169,8 +169,17 @@ def ask(store: Path, request: ControlRequest, patience_s: float = PATIENCE_S) ->
                 connection.sendall(request.as_line())
             with connection.makefile("rb") as replies:
                 line = replies.readline(16 * LONGEST_LINE)
+        except (FileNotFoundError, ConnectionError, NotADirectoryError) as error:
+            why = f"no crawl of {store} is running: start one with `minicrawl crawl`"
+            raise NoCrawlError(why) from error
+        except PermissionError as error:
+            raise StoreError(f"the crawl of {store} belongs to another user") from error
+        except TimeoutError as error:
+            why = f"the crawl of {store} does not answer: try again in a moment"
+            raise StoreError(why) from error
         except OSError as error:
-            raise _without_reply(store, error) from error
+            why = error.strerror or str(error)
+            raise StoreError(f"the crawl of {store} cannot be reached: {why}") from error
     if not line.endswith(b"\n"):
         raise NoCrawlError(f"the crawl of {store} has just ended")
     reply = message_of(line)
@@ -186,14 +195,3 @@ def tell_systemd(state: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, suppress(OSError):
         connection.connect(f"\0{address[1:]}" if address.startswith("@") else address)
         connection.sendall(state.encode())
-
-
-def _without_reply(store: Path, error: OSError) -> StoreError:
-    match error:
-        case FileNotFoundError() | ConnectionError() | NotADirectoryError():
-            return NoCrawlError(f"no crawl of {store} is running: start one with `minicrawl crawl`")
-        case PermissionError():
-            return StoreError(f"the crawl of {store} belongs to another user")
-        case TimeoutError():
-            return StoreError(f"the crawl of {store} does not answer: try again in a moment")
-    return StoreError(f"the crawl of {store} cannot be reached: {error.strerror or error}")

@@ -41,7 +41,7 @@ from minicrawl.report.selected_pages import (
 )
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.report.states import explanation
-from minicrawl.report.states.errors import ErrorQuery, ErrorReport, errors
+from minicrawl.report.states.errors import ErrorReport, errors
 from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.ranks import OPIC
@@ -278,7 +278,7 @@ class Store(AbstractContextManager["Store"]):
 
     def errors(self, host: str | None = None) -> ErrorReport:
         """Return failures by kind, by host and by page."""
-        return errors(self._snapshot, ErrorQuery(host=host))
+        return errors(self._snapshot, host=host)
 
     def status(self) -> Status:
         """Return counts, budget and progress of the crawl, as `minicrawl status` shows them."""

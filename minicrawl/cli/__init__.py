@@ -240,7 +240,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     atexit.register(_skip_final_garbage_collection)
-    _replace_closed_streams()
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     try:
         with _sigterm_as_ctrl_c():
             return _run(sys.argv[1:] if arguments is None else arguments)
@@ -254,17 +256,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except Exception as error:
-        return _handle_os_error(error) if isinstance(error, OSError) else _blame_package(error)
+        return _handle(error)
 
 
-def _replace_closed_streams() -> None:
-    """Open the null device for standard streams that are closed (`minicrawl ... >&-`).
-
-    The next file that is opened would get their descriptor, and what is printed.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
+def _handle(error: Exception) -> int:
+    """Handle an unexpected error: raise a bug in minicrawl again, and name anything else."""
+    if isinstance(error, BrokenPipeError):
+        # Only if it is stdout, and not a pipe or socket of our own, is a broken pipe no bug.
+        poll = select.poll()
+        poll.register(STDOUT, 0)
+        if not poll.poll(0):
+            raise error
+        _discard_stdout()
+        return 0
+    if isinstance(error, OSError):  # such as a full disk
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _discard_stdout()
+        return _complain(str(error), MinicrawlError.exit_code)
+    if (package := ext.culprit(error)) is None:
+        raise error
+    message = f"the package {package} raised {type(error).__name__}: {error}"
+    return _complain(message, MinicrawlError.exit_code)
 
 
 def _gone(error: click.ClickException) -> str:
@@ -318,25 +332,6 @@ def _sigterm_as_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, former)
 
 
-def _blame_package(error: Exception) -> int:
-    """Name the package that raised the exception; raise it again if it is a bug in minicrawl."""
-    if (package := ext.culprit(error)) is None:
-        raise error
-    message = f"the package {package} raised {type(error).__name__}: {error}"
-    return _complain(message, MinicrawlError.exit_code)
-
-
-def _handle_os_error(error: OSError) -> int:
-    """Handle an OSError: a closed stdout is fine, a full disk an error, a broken socket a bug."""
-    if not isinstance(error, BrokenPipeError):
-        _flush_or_discard_stdout()
-        return _complain(str(error), MinicrawlError.exit_code)
-    if not _has_lost_its_reader():
-        raise error
-    _discard_stdout()
-    return 0
-
-
 def _run(arguments: Sequence[str]) -> int:
     if os.name == "nt":
         raise UsageError("minicrawl needs Linux or macOS: on Windows run it in WSL")
@@ -362,21 +357,6 @@ def _complain(message: str, exit_code: int) -> int:
     """Print a message as one line, with control characters escaped, because it may quote a page."""
     click.echo(f"{PROGRAM}: {visible(' '.join(message.split()))}", err=True)
     return exit_code
-
-
-def _has_lost_its_reader() -> bool:
-    """Return whether the broken pipe is stdout, and not a pipe or socket of our own."""
-    poll = select.poll()
-    poll.register(STDOUT, 0)
-    return bool(poll.poll(0))
-
-
-def _flush_or_discard_stdout() -> None:
-    """Flush stdout, or discard what cannot be written, because it would fail again at exit."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _discard_stdout()
 
 
 def _discard_stdout() -> None:

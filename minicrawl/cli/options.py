@@ -279,17 +279,11 @@ def _option(row: Setting) -> Callable[[Command], Command]:
         default=None,
         metavar=None if row.off else choices or kind.metavar,
         multiple=kind.many,
-        type=_type(row),
+        # For completion only: the table parses the value.
+        type=None if row.off else click.Path() if kind is kinds.FILE else click.STRING,
         help=f"{row.help}{_default(row)}",
         shell_complete=complete if kind.names else None,
     )
-
-
-def _type(row: Setting) -> click.ParamType[Any] | None:
-    """Return the click type, for shell completion only: the table parses the value."""
-    if row.off:
-        return None
-    return click.Path() if row.kind is kinds.FILE else click.STRING
 
 
 def _default(row: Setting) -> str:

@@ -119,10 +119,7 @@ def show_long_list(
     widest: Sequence[str],
     texts: int,
 ) -> None:
-    """Show a list in parts, one in memory at a time.
-
-    `widest` has the widest number of each column.
-    """
+    """Show a list in parts, one in memory at a time; `widest` has each column's widest number."""
     for place, rows in enumerate(parts):
         _show_part(headings, rows, texts=texts, widest=widest, goes_on=place > 0)
 

@@ -74,7 +74,13 @@ def store_option_for(
                     gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(rest))
                     read = stack.enter_context(gathered)
                 else:
-                    read = _store_of(loaded, purpose)
+                    read, is_named = (
+                        loaded.settings.storing.store,
+                        loaded.origins["store"] != DEFAULT,
+                    )
+                    may_be_demo = purpose in _OF_DEMO and not is_named
+                    if may_be_demo and not read.exists() and DEMO_STORE.exists():
+                        read = DEMO_STORE
                 if not rest.get("graph"):
                     stack.enter_context(reporting_damaged_store(read))
                 return command(store=read, **rest)
@@ -85,16 +91,16 @@ def store_option_for(
             type=click.Path(path_type=Path),
             help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose in _OF_DEMO]}]",
         )(with_store)
-        return _cluster_option(decorated) if of_cluster else decorated
+        if not of_cluster:
+            return decorated
+        return click.option(
+            "--cluster",
+            metavar="URL",
+            help="Read the crawl of this cluster instead of a store. Its shards are gathered "
+            "first.",
+        )(decorated)
 
     return decorate
-
-
-_cluster_option = click.option(
-    "--cluster",
-    metavar="URL",
-    help="Read the crawl of this cluster instead of a store. Its shards are gathered first.",
-)
 
 
 def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[str, object]) -> bool:
@@ -112,14 +118,6 @@ def _is_of_cluster(given: Mapping[str, object], loaded: Loaded, more: Mapping[st
     return bool(given["cluster"]) or loaded.origins["store"] == DEFAULT
 
 
-def _store_of(loaded: Loaded, purpose: str) -> Path:
-    """Return the named store, else the default store, else (for some purposes) that of the demo."""
-    store, is_named = loaded.settings.storing.store, loaded.origins["store"] != DEFAULT
-    if is_named or purpose not in _OF_DEMO or store.exists() or not DEMO_STORE.exists():
-        return store
-    return DEMO_STORE
-
-
 @contextmanager
 def reporting_damaged_store(store: Path) -> Iterator[None]:
     """Turn an unexpected error into a `StoreError` if the store is damaged.
@@ -127,6 +125,7 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     A damaged value can make any code fail in any way, so the store is audited after such an error.
     Without damage, the error is a bug in minicrawl and is raised unchanged.
     """
+    from minicrawl.report.integrity.audit import audit
     from minicrawl.store.trouble import translating_sqlite_errors
 
     try:
@@ -137,20 +136,14 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
         raise
     except Exception as error:
-        if wrong := _first_wrong(store):
-            raise StoreError(
-                f"{store} is damaged ({wrong}): run `minicrawl check` for details"
-            ) from error
-        raise
-
-
-def _first_wrong(store: Path) -> str | None:
-    from minicrawl.report.integrity.audit import audit
-
-    try:
-        return next(iter(audit(store).wrong), None) if store.is_file() else None
-    except MinicrawlError as error:
-        return str(error)
+        try:
+            wrong = audit(store).wrong if store.is_file() else []
+        except MinicrawlError as trouble:
+            wrong = [str(trouble)]
+        if not wrong:
+            raise
+        text = f"{store} is damaged ({wrong[0]}): run `minicrawl check` for details"
+        raise StoreError(text) from error
 
 
 store_option = store_option_for(READ, of_cluster=True)

@@ -69,10 +69,7 @@ _STRENGTH = re.compile(r"=[0-9.]+\Z")
 
 
 def renewed(values: Mapping[str, object], between: str = "-") -> dict[str, object]:
-    """Return raw values with scorers in place of removed settings; their strengths are dropped.
-
-    `between` separates words in the names of the values.
-    """
+    """Return raw values with scorers for removed settings; `between` separates words of names."""
     renamed, scores = dict(values), list[object]()
     for name, scorer in FORMER.items():
         given = renamed.pop(name.replace("-", between), None)

@@ -10,21 +10,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from minicrawl.config import parts
 from minicrawl.config.declaration import Setting
-from minicrawl.config.parts import (
-    FILES,
-    Access,
-    Budget,
-    Cluster,
-    Limits,
-    Network,
-    Order,
-    Politeness,
-    Rendering,
-    Scope,
-    Storing,
-    Traps,
-)
 from minicrawl.config.removed import GONE
 from minicrawl.config.sources import (
     Given,
@@ -54,17 +41,17 @@ _CONTINUOUS_REFRESH = 0.5
 class Settings:
     """Settings of a crawl, part by part."""
 
-    budget: Budget = field(default_factory=Budget)
-    order: Order = field(default_factory=Order)
-    scope: Scope = field(default_factory=Scope)
-    politeness: Politeness = field(default_factory=Politeness)
-    network: Network = field(default_factory=Network)
-    access: Access = field(default_factory=Access)
-    rendering: Rendering = field(default_factory=Rendering)
-    limits: Limits = field(default_factory=Limits)
-    traps: Traps = field(default_factory=Traps)
-    storing: Storing = field(default_factory=Storing)
-    cluster: Cluster = field(default_factory=Cluster)
+    budget: parts.Budget = field(default_factory=parts.Budget)
+    order: parts.Order = field(default_factory=parts.Order)
+    scope: parts.Scope = field(default_factory=parts.Scope)
+    politeness: parts.Politeness = field(default_factory=parts.Politeness)
+    network: parts.Network = field(default_factory=parts.Network)
+    access: parts.Access = field(default_factory=parts.Access)
+    rendering: parts.Rendering = field(default_factory=parts.Rendering)
+    limits: parts.Limits = field(default_factory=parts.Limits)
+    traps: parts.Traps = field(default_factory=parts.Traps)
+    storing: parts.Storing = field(default_factory=parts.Storing)
+    cluster: parts.Cluster = field(default_factory=parts.Cluster)
 
     def __post_init__(self) -> None:
         for setting in TABLE:
@@ -105,7 +92,7 @@ class Settings:
     @property
     def keeps_files(self) -> bool:
         """True if linked files that are not documents are kept."""
-        return FILES in self.scope.types and self.storing.keep == "pages"
+        return parts.FILES in self.scope.types and self.storing.keep == "pages"
 
     @property
     def file_bytes(self) -> int:

@@ -100,7 +100,10 @@ def from_file(file: Path) -> Source:
     given = {}
     document, place = _parsed(file), f"{file}:"
     if file.name == PROJECT_FILE:
-        document, place = _own_part(document), f"{file}:tool.minicrawl."
+        tools = document.get("tool")
+        own = tools.get("minicrawl") if isinstance(tools, dict) else None
+        document = dict(own) if isinstance(own, dict) else {}
+        place = f"{file}:tool.minicrawl."
     if former := {name: document.pop(name) for name in FORMER if name in document}:
         order = document.setdefault("order", {})
         if isinstance(order, dict):
@@ -129,13 +132,6 @@ def unnamed_files(environ: Mapping[str, str]) -> list[Path]:
     folder = Path(home) if Path(home).is_absolute() else Path(environ.get("HOME", ""), ".config")
     of_user = folder / "minicrawl" / "config.toml"
     return [*files, of_user] if of_user.is_absolute() and os.path.lexists(of_user) else files
-
-
-def _own_part(document: Mapping[str, object]) -> dict[str, object]:
-    """Return the table [tool.minicrawl] of a pyproject.toml."""
-    tools = document.get("tool")
-    own = tools.get("minicrawl") if isinstance(tools, dict) else None
-    return dict(own) if isinstance(own, dict) else {}
 
 
 def from_store(store: Path | str, values: Mapping[str, object]) -> Source:

@@ -1,34 +1,22 @@
 """The table of all settings: by section, by name, and those that a store keeps."""
 
+from minicrawl.config import parts
 from minicrawl.config.declaration import Section, settings_in
-from minicrawl.config.parts import (
-    Access,
-    Budget,
-    Cluster,
-    Limits,
-    Network,
-    Order,
-    Politeness,
-    Rendering,
-    Scope,
-    Storing,
-    Traps,
-)
 
 SECTIONS = {
     section.name: section
     for section in (
-        Section("budget", Budget),
-        Section("order", Order),
-        Section("scope", Scope),
-        Section("politeness", Politeness),
-        Section("network", Network),
-        Section("access", Access),
-        Section("render", Rendering),
-        Section("limits", Limits),
-        Section("traps", Traps),
-        Section("store", Storing),
-        Section("cluster", Cluster),
+        Section("budget", parts.Budget),
+        Section("order", parts.Order),
+        Section("scope", parts.Scope),
+        Section("politeness", parts.Politeness),
+        Section("network", parts.Network),
+        Section("access", parts.Access),
+        Section("render", parts.Rendering),
+        Section("limits", parts.Limits),
+        Section("traps", parts.Traps),
+        Section("store", parts.Storing),
+        Section("cluster", parts.Cluster),
     )
 }
 TABLE = tuple(row for section in SECTIONS.values() for row in settings_in(section))

@@ -31,7 +31,7 @@ from minicrawl.report.selected_graph import HostGraph, PageGraph
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states import explanation
-from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
+from minicrawl.report.states.errors import KINDS, errors
 from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.pings import keep_pings
@@ -171,7 +171,7 @@ class Views:
     def errors(self) -> list[Json]:
         """Return the kinds of errors, with their counts."""
         with snapshot(self.store) as view:
-            kinds: list[Json] = to_json(errors(view, ErrorQuery(count=1)).kinds)
+            kinds: list[Json] = to_json(errors(view, count=1).kinds)
             return kinds
 
     def top(self) -> Json:
@@ -225,7 +225,7 @@ class Views:
             raise UsageError(f"{kind!r} is not a kind of error")
         with snapshot(self.store) as view:
             kinds = frozenset((State.labelled(kind),))
-            report = errors(view, ErrorQuery(kinds=kinds, count=PAGES_OF_A_KIND))
+            report = errors(view, kinds, count=PAGES_OF_A_KIND)
             return {"at": at, "pages": to_json(report.pages)}
 
     def search(self, text: str) -> Json:

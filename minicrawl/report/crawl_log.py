@@ -76,36 +76,6 @@ class _Body(NamedTuple):
     annotations: str = ""
 
 
-class _Line(NamedTuple):
-    """Line of the log, without its constant columns."""
-
-    at: float
-    status: int
-    size: int | None
-    url: str
-    kind: str
-    path: str
-    digest: str = _NONE
-    annotations: str = ""
-    referrer: str = _NONE
-    source: str = _NONE
-    took_s: float = 0.0
-
-    def encoded(self) -> bytes:
-        """Return the line as bytes."""
-        shown = f"{datetime.fromtimestamp(self.at, UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3]
-        began = f"{datetime.fromtimestamp(self.at - self.took_s, UTC):%Y%m%d%H%M%S%f}"[:-3]
-        columns = (
-            f"{shown}Z",
-            f"{self.status:>5}",
-            f"{_NONE if self.size is None else self.size:>10}",
-            *(self.url, self.path, self.referrer, self.kind, "#000"),
-            f"{began}+{round(1000 * self.took_s)}",
-            *(self.digest, self.source, self.annotations or _NONE),
-        )
-        return f"{' '.join(columns)}\n".encode("utf-8", "replace")
-
-
 class CrawlLog:
     """Export format `log`, an entry point in `minicrawl.exporters`."""
 
@@ -133,31 +103,33 @@ class _Log:
         self._connection, self._archive, self._warn = snapshot.connection, archive, warn
         self._depths = page_columns.whole(page_columns.urls(snapshot.connection, "depth"), "depth")
         self._discovery = discovery(snapshot)
-        self._places = self._places_of_pages()
+        places = array("q")
+        for row in self._requests():
+            key = key_of(self._url(row.page))
+            records = archive.index.of_key(key, archive.end) if archive is not None else ()
+            fitting = (
+                record.place
+                for record in records
+                if record.at == row.at and record.kind != RecordKind.RENDERED
+            )
+            places.append(next(fitting, 0))
+        self._places = places
 
     def of_pages(self) -> Iterator[tuple[float, bytes]]:
         """Yield time and line of each request for a page."""
         for row, place in zip(self._requests(), self._places, strict=True):
-            url, depth = self._url(row.page), int(self._depths[row.page])
+            url = self._url(row.page)
             body = self._body(place) if place else None
             if body is None:
                 # The type of a response that is not kept is known if it was refused.
                 kind = _plain(row.detail if row.outcome == State.TYPE.outcome else None)
-                body = _Body(url, row.status or 0, kind, _size(row), annotations=_why(row))
-            line = _Line(
-                at=row.at,
-                status=_status(row),
-                size=body.size,
-                url=url,
-                kind=body.kind,
-                path=_path(depth),
-                digest=body.digest,
-                annotations=body.annotations,
-                referrer=self._shown(self._discovery.finders[row.page]),
-                source=self._shown(self._discovery.sources[row.page]),
-                took_s=row.elapsed_s,
-            )
-            yield row.at, line.encoded()
+                size = None if row.status is None else row.wire_bytes
+                why = row.outcome if ":" in row.outcome else ""  # there is none, or it was not read
+                body = _Body(url, row.status or 0, kind, size, annotations=why)
+            label = row.outcome.rpartition(":")[2]
+            status = _BY_LABEL.get(label, _BLOCKED) if row.status is None else row.status
+            line = body._replace(url=url, status=status)
+            yield row.at, _encoded(row.at, line, self._way_of(row.page), row.elapsed_s)
 
     def of_others(self) -> Iterator[tuple[float, bytes]]:
         """Yield time and line of each kept response to a request that was not for a page."""
@@ -170,34 +142,36 @@ class _Log:
             if is_page or row.kind in (RecordKind.DICTIONARY, RecordKind.RENDERED):
                 continue
             if (body := self._body(row.place)) is not None:
-                path, referrer, source = self._way_to(body.url)
-                of_body = body.status, body.size, body.url, body.kind, path, body.digest
-                line = _Line(row.at, *of_body, body.annotations, referrer, source)
-                yield row.at, line.encoded()
+                yield row.at, _encoded(row.at, body, self._way_to(body.url))
 
     def _requests(self) -> Iterator[FetchRow]:
         return (row for row in request_log.fetch_rows(self._connection) if row.outcome != NOT_ASKED)
 
-    def _places_of_pages(self) -> array[int]:
-        """Return the place of the record of each request for a page, or 0."""
-        places = array("q")
-        for row in self._requests():
-            places.append(0 if self._archive is None else self._place(self._archive, row))
-        return places
-
-    def _place(self, archive: ArchiveReader, row: FetchRow) -> int:
-        rows = archive.index.of_key(key_of(self._url(row.page)), archive.end)
-        fitting = (
-            other.place
-            for other in rows
-            if other.at == row.at and other.kind != RecordKind.RENDERED
-        )
-        return next(fitting, 0)
-
     def _body(self, place: int) -> _Body | None:
         assert self._archive is not None
         try:
-            return _body_at(self._archive, place)
+            head = read_head(self._archive.segments.beginning(place), self._archive.codec)
+            header = self._archive.segments.header(place)
+            of_body: int | None = place
+            annotations = (
+                ["lenTrunc" if "bytes" in head.cut else "midFetchTrunc"] if head.cut else []
+            )
+            if header.kind == RecordKind.REVISIT:
+                of_body = self._archive.place_of_body(header.digest)
+                annotations.append("duplicate:digest")
+            kind = _plain(head.headers.get("content-type"))
+            digest = _NONE
+            if of_body is not None and header.kind != RecordKind.TEXT:
+                segments, sha = self._archive.segments, sha1(usedforsecurity=False)
+                head_of_body = segments.header(of_body)
+                payload = StoredPayload(segments, of_body, head_of_body)
+                pieces = unpacked(head_of_body, payload, self._archive.codec)
+                next(pieces)  # the heads
+                for piece in pieces:
+                    sha.update(piece)
+                digest = shown_digest(sha.digest())
+            url, size = head.request_url or head.url, header.body_bytes
+            return _Body(url, head.status, kind, size, digest, ",".join(annotations))
         except Damaged as error:
             self._warn(str(error))
             return None
@@ -212,44 +186,18 @@ class _Log:
         page = questions.find(self._connection, *split(url))
         if page is None:
             return "E", _NONE, _NONE
+        return self._way_of(page)
+
+    def _way_of(self, page: int) -> tuple[str, str, str]:
+        """Return path, referrer and source of a page."""
         finder, source = self._discovery.finders[page], self._discovery.sources[page]
-        return _path(int(self._depths[page])), self._shown(finder), self._shown(source)
+        depth = int(self._depths[page])
+        letters, more = "L" * min(depth, _MOST_LETTERS), depth - _MOST_LETTERS
+        path = f"{more}+{letters}" if more > 0 else letters or _NONE
+        return path, self._shown(finder), self._shown(source)
 
     def _shown(self, page: int) -> str:
         return self._url(int(page)) if page >= 0 else _NONE
-
-
-def _body_at(archive: ArchiveReader, place: int) -> _Body:
-    head = read_head(archive.segments.beginning(place), archive.codec)
-    header = archive.segments.header(place)
-    of_body: int | None = place
-    annotations = ["lenTrunc" if "bytes" in head.cut else "midFetchTrunc"] if head.cut else []
-    if header.kind == RecordKind.REVISIT:
-        of_body = archive.place_of_body(header.digest)
-        annotations.append("duplicate:digest")
-    kind = _plain(head.headers.get("content-type"))
-    digest = _NONE
-    if of_body is not None and header.kind != RecordKind.TEXT:
-        digest = _digest_at(archive, of_body)
-    url, size = head.request_url or head.url, header.body_bytes
-    return _Body(url, head.status, kind, size, digest, ",".join(annotations))
-
-
-def _digest_at(archive: ArchiveReader, place: int) -> str:
-    """Return the SHA-1 of a body, read in pieces."""
-    header, digest = archive.segments.header(place), sha1(usedforsecurity=False)
-    content = unpacked(header, StoredPayload(archive.segments, place, header), archive.codec)
-    next(content)
-    for piece in content:
-        digest.update(piece)
-    return shown_digest(digest.digest())
-
-
-def _status(row: FetchRow) -> int:
-    if row.status is not None:
-        return row.status
-    label = row.outcome.rpartition(":")[2]
-    return _BY_LABEL.get(label, _BLOCKED)
 
 
 def _plain(content_type: str | None) -> str:
@@ -257,15 +205,17 @@ def _plain(content_type: str | None) -> str:
     return kind if _TYPE.fullmatch(kind) else _NO_TYPE
 
 
-def _size(row: FetchRow) -> int | None:
-    return None if row.status is None else row.wire_bytes
-
-
-def _why(row: FetchRow) -> str:
-    """Return why there is no response, or why it was not read."""
-    return row.outcome if ":" in row.outcome else ""
-
-
-def _path(depth: int) -> str:
-    letters, more = "L" * min(depth, _MOST_LETTERS), depth - _MOST_LETTERS
-    return f"{more}+{letters}" if more > 0 else letters or _NONE
+def _encoded(at: float, body: _Body, way: tuple[str, str, str], took_s: float = 0.0) -> bytes:
+    """Return a line of the log. `way` has path, referrer and source."""
+    path, referrer, source = way
+    shown = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%dT%H:%M:%S.%f}"[:-3]
+    began = f"{datetime.fromtimestamp(at - took_s, UTC):%Y%m%d%H%M%S%f}"[:-3]
+    columns = (
+        f"{shown}Z",
+        f"{body.status:>5}",
+        f"{_NONE if body.size is None else body.size:>10}",
+        *(body.url, path, referrer, body.kind, "#000"),
+        f"{began}+{round(1000 * took_s)}",
+        *(body.digest, source, body.annotations or _NONE),
+    )
+    return f"{' '.join(columns)}\n".encode("utf-8", "replace")

@@ -75,10 +75,7 @@ ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
 
 
 def convergence(row: RankRow | None, known: int, last: int) -> Convergence | None:
-    """Return the convergence of the importance in `row`, or None without a row.
-
-    `known` and `last` are the store's current number of pages and last step.
-    """
+    """Return the convergence of a row for `known` pages and a `last` step; None without a row."""
     if row is None:
         return None
     return Convergence(
@@ -126,23 +123,19 @@ def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
     if name == OPIC:
         return snapshot.importance
     if name == RISING:
-        return _rising(snapshot)
+        if snapshot.frontier.terms.window_name == "static":
+            raise UsageError(
+                f"{snapshot.path} has a static window, which does not know when cash flowed: "
+                "crawl with another --window to see which pages rise"
+            )
+        ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
+        flow, away = window.flows(ledger.now, ledger.circulation)
+        flow[~snapshot.was_read] = np.nan
+        return rising(ledger.cash_of_all(), flow, away)
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         if derived is None or rank_row(derived, name) is None:
             return None
         return rank_scores(derived, name, len(snapshot))
-
-
-def _rising(snapshot: Snapshot) -> Floats:
-    if snapshot.frontier.terms.window_name == "static":
-        raise UsageError(
-            f"{snapshot.path} has a static window, which does not know when cash flowed: "
-            "crawl with another --window to see which pages rise"
-        )
-    ledger, window = snapshot.frontier.ledger, snapshot.frontier.window
-    flow, away = window.flows(ledger.now, ledger.circulation)
-    flow[~snapshot.was_read] = np.nan
-    return rising(ledger.cash_of_all(), flow, away)
 
 
 def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:

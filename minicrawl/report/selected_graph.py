@@ -51,7 +51,7 @@ class Drawing(NamedTuple):
     """Columns source, target and weight; source and target are node ids."""
 
 
-_PAIRS_AT_ONCE = 1 << 20
+PAIRS_AT_ONCE = 1 << 20
 
 
 class _SelectedGraph:
@@ -63,16 +63,12 @@ class _SelectedGraph:
         selection: PageSelection,
         ranks: Sequence[str] = (),
         progress: Progress = unreported,
-        *,
-        rows_at_once: int = ROWS_AT_ONCE,
-        pairs_at_once: int = _PAIRS_AT_ONCE,
     ) -> None:
         refuse_without_links(snapshot)
         self._snapshot = snapshot
         self._pages = selected_pages(snapshot, selection)
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
         self._tell = progress
-        self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
 
 
 class PageGraph(_SelectedGraph):
@@ -105,8 +101,8 @@ class PageGraph(_SelectedGraph):
 
     def _nodes(self) -> Iterator[Block]:
         snapshot, leads_to = self._snapshot, final_pages(self._snapshot)
-        for start in range(0, len(self._pages), self._rows_at_once):
-            pages = self._pages[start : start + self._rows_at_once]
+        for start in range(0, len(self._pages), ROWS_AT_ONCE):
+            pages = self._pages[start : start + ROWS_AT_ONCE]
             ends = leads_to[pages]
             moved = np.flatnonzero(ends != pages)
             stands_for = np.full(len(pages), "", dtype=object)
@@ -125,8 +121,11 @@ class PageGraph(_SelectedGraph):
     def _links(self) -> Iterator[Block]:
         is_chosen = _mask(self._snapshot, self._pages)
         half = lambda share: self._tell((1 + share) / 2)  # noqa: E731
-        for block in links_among(self._snapshot, is_chosen, half):
-            yield _as_block(_distinct(block, len(self._snapshot)))
+        for links in links_among(self._snapshot, is_chosen, half):
+            # Duplicates arise where redirects meet.
+            keys = links.givers * len(self._snapshot) + links.ends
+            _, firsts = np.unique(keys, return_index=True)
+            yield _as_block(FlowLinks(*(column[firsts] for column in links)))
 
 
 class HostGraph(_SelectedGraph):
@@ -165,33 +164,28 @@ class HostGraph(_SelectedGraph):
             yield ends | {"weight": block["weight"]}
 
     def _nodes(self) -> Iterator[Block]:
-        columns = self._columns()
+        hosts_of_pages, count = self._host_of[self._pages], len(self._names)
+
+        def summed(values: Floats) -> Floats:
+            return np.bincount(hosts_of_pages, values[self._pages], count).astype(np.float64)
+
+        pages = np.bincount(hosts_of_pages, minlength=count)
+        columns: dict[str, NDArray[Any]] = {
+            "importance": summed(self._snapshot.importance),
+            "pages": pages,
+        } | {name: summed(np.nan_to_num(values)) for name, values in self._scores.items()}
         order = np.argsort(-columns["importance"], kind="stable")
-        hosts = order[columns["pages"][order] > 0]
-        for start in range(0, len(hosts), self._rows_at_once):
-            block = hosts[start : start + self._rows_at_once]
+        hosts = order[pages[order] > 0]
+        for start in range(0, len(hosts), ROWS_AT_ONCE):
+            block = hosts[start : start + ROWS_AT_ONCE]
             yield {
                 "id": block.tolist(),
                 "label": [self._names[number] for number in block.tolist()],
             } | {name: values[block].tolist() for name, values in columns.items()}
 
-    def _columns(self) -> Mapping[str, NDArray[Any]]:
-        hosts, count = self._host_of[self._pages], len(self._names)
-        return {
-            "importance": self._summed(self._snapshot.importance),
-            "pages": np.bincount(hosts, minlength=count),
-        } | {name: self._summed(np.nan_to_num(values)) for name, values in self._scores.items()}
-
-    def _summed(self, values: Floats) -> Floats:
-        hosts = self._host_of[self._pages]
-        summed: Floats = np.bincount(
-            hosts, weights=values[self._pages], minlength=len(self._names)
-        ).astype(np.float64, copy=False)
-        return summed
-
     def _links(self) -> Iterator[Block]:
         is_given = self._snapshot.frontier.terms.imported
-        pairs = _HostPairs(len(self._names), self._rows_at_once, self._pairs_at_once)
+        pairs = _HostPairs(len(self._names))
         for block in links_among(self._snapshot, _mask(self._snapshot, self._pages), self._tell):
             counts = block.weights if is_given else np.ones_like(block.weights)
             pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
@@ -201,9 +195,8 @@ class HostGraph(_SelectedGraph):
 class _HostPairs:
     """Counter of linked pairs of hosts. New links are merged in batches."""
 
-    def __init__(self, hosts: int, rows_at_once: int, pairs_at_once: int) -> None:
+    def __init__(self, hosts: int) -> None:
         self._hosts = max(hosts, 1)
-        self._rows_at_once, self._pairs_at_once = rows_at_once, pairs_at_once
         self._keys = self._counts = np.empty(0, dtype=np.int64)
         self._new: list[tuple[Numbers, Numbers]] = []
         self._added = 0
@@ -212,13 +205,13 @@ class _HostPairs:
         sources, targets, counts = links
         self._new.append((sources * self._hosts + targets, counts))
         self._added += len(counts)
-        if self._added > max(self._pairs_at_once, len(self._keys)):
+        if self._added > max(PAIRS_AT_ONCE, len(self._keys)):
             self._count()
 
     def counted(self) -> Iterator[FlowLinks]:
         self._count()
-        for start in range(0, len(self._keys), self._rows_at_once):
-            block = slice(start, start + self._rows_at_once)
+        for start in range(0, len(self._keys), ROWS_AT_ONCE):
+            block = slice(start, start + ROWS_AT_ONCE)
             sources, targets = np.divmod(self._keys[block], self._hosts)
             yield FlowLinks(sources, targets, self._counts[block])
 
@@ -234,12 +227,6 @@ def _mask(snapshot: Snapshot, pages: Numbers) -> NDArray[np.bool_]:
     is_chosen = np.zeros(len(snapshot), dtype=np.bool_)
     is_chosen[pages] = True
     return is_chosen
-
-
-def _distinct(links: FlowLinks, pages: int) -> FlowLinks:
-    """Return the links without duplicates, which arise where redirects meet."""
-    _, firsts = np.unique(links.givers * pages + links.ends, return_index=True)
-    return FlowLinks(*(column[firsts] for column in links))
 
 
 def _as_block(links: FlowLinks) -> Block:

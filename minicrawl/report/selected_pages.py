@@ -1,8 +1,4 @@
-"""Selected pages of a store: as rows, best first, and as a graph.
-
-ranks   pages by importance, or by another rank
-graphs  the graph of the selected pages, or of their hosts, for files
-"""
+"""Selected pages of a store as rows, by importance or by another rank, best first."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -187,10 +183,7 @@ def blocks(
     others: Sequence[str] = (),
     progress: Progress = unreported,
 ) -> Iterator[Block]:
-    """Yield the selected pages as blocks of columns, best first.
-
-    The usual columns are followed by one for each rank in `others`.
-    """
+    """Yield the selected pages as blocks of columns, best first, the scores of `others` last."""
     columns = {score_column(name): scores(snapshot, name) for name in others}
     return _blocks(snapshot, selection, columns, progress)
 
@@ -233,8 +226,21 @@ def _ranked_pages(snapshot: Snapshot, selection: PageSelection) -> tuple[Pages, 
         np.nan_to_num(values, copy=False, nan=-1.0)
     if selection.is_all and not snapshot.frontier.counts[State.FOREIGN]:
         return _best_of_all(snapshot, values, selection)
+    matches = snapshot.states != State.FOREIGN
+    if selection.unread:
+        matches &= snapshot.states == State.UNREAD
+    if selection.fetched:
+        matches &= snapshot.was_read
+    if selection.among is not None:
+        matches &= np.isin(np.arange(len(matches)), list(selection.among))
+    if selection.only_pages:
+        matches &= ~np.isin(snapshot.states, NO_PAGES)
+    if selection.states:
+        matches &= np.isin(snapshot.states, list(selection.states))
+    if selection.host:
+        matches &= np.isin(snapshot.host_of, hosts_named(snapshot, selection.host))
     order = snapshot.best if selection.by == OPIC else places_of_largest(values, 0)
-    places = np.flatnonzero(_matches(snapshot, selection)[order])
+    places = np.flatnonzero(matches[order])
     if selection.folds:
         places = places[snapshot.near_duplicates.first_of_groups(order[places])]
     return order[places], places + 1
@@ -261,23 +267,6 @@ def _best_of_all(
         looked_at *= 2
 
 
-def _matches(snapshot: Snapshot, selection: PageSelection) -> NDArray[np.bool_]:
-    matches: NDArray[np.bool_] = snapshot.states != State.FOREIGN
-    if selection.unread:
-        matches &= snapshot.states == State.UNREAD
-    if selection.fetched:
-        matches &= snapshot.was_read
-    if selection.among is not None:
-        matches &= np.isin(np.arange(len(matches)), list(selection.among))
-    if selection.only_pages:
-        matches &= ~np.isin(snapshot.states, NO_PAGES)
-    if selection.states:
-        matches &= np.isin(snapshot.states, list(selection.states))
-    if selection.host:
-        matches &= np.isin(snapshot.host_of, hosts_named(snapshot, selection.host))
-    return matches
-
-
 def pages_of_host(snapshot: Snapshot, host: str | None) -> Pages:
     """Return the pages of the hosts with this name, or all pages."""
     if host is None:
@@ -296,6 +285,7 @@ def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
 
 def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values]) -> Block:
     places = questions.locations(snapshot.connection, pages.tolist())
+    values = tables.values_of(snapshot.connection, pages.tolist())
     columns = _document_columns(snapshot, pages) | {
         "rank": ranks.tolist(),
         "url": places.urls,
@@ -307,15 +297,10 @@ def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, 
         "state": [LABELS[state] for state in snapshot.states[pages].tolist()],
         "depth": places.depths,
         "like": _like(snapshot, pages),
-        "value": _values(snapshot, pages),
+        "value": [values[page] / FULL_VALUE if page in values else None for page in pages.tolist()],
     }
     in_order: Block = {name: columns[name] for name in COLUMNS}
-    return in_order | {name: nan_as_none(values[pages]) for name, values in others.items()}
-
-
-def _values(snapshot: Snapshot, pages: Pages) -> list[float | None]:
-    values = tables.values_of(snapshot.connection, pages.tolist())
-    return [values[page] / FULL_VALUE if page in values else None for page in pages.tolist()]
+    return in_order | {name: nan_as_none(scores[pages]) for name, scores in others.items()}
 
 
 def _like(snapshot: Snapshot, pages: Pages) -> list[str]:

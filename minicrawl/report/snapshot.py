@@ -2,11 +2,6 @@
 
 It loads only the columns of the pages, about 35 bytes per page; reports query the connection for
 everything else.
-
-snapshot         a store as of one moment; pages by their URL
-near-duplicates  table that the search index writes and reports read
-saved ranks      the importance, and the ranks that are kept beside the store
-waiting          unread pages in their order
 """
 
 from __future__ import annotations
@@ -216,16 +211,13 @@ class Snapshot:
     @cached_property
     def near_duplicates(self) -> NearDuplicates:
         """Near-duplicates, according to the search index."""
-        return self._near_duplicates or NO_NEAR_DUPLICATES
+        folder = search_folder(self.path)
+        return kept_near_duplicates(folder, tables.birth(self.connection)) or NO_NEAR_DUPLICATES
 
     @property
     def has_near_duplicates(self) -> bool:
         """True if the search index has compared pages."""
-        return self._near_duplicates is not None
-
-    @cached_property
-    def _near_duplicates(self) -> NearDuplicates | None:
-        return kept_near_duplicates(search_folder(self.path), tables.birth(self.connection))
+        return self.near_duplicates is not NO_NEAR_DUPLICATES
 
     def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the cash of these pages, in units."""

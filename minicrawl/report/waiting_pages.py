@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import repeat
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ class WaitingPage(NamedTuple):
     rank: int
     url: str
     key: float | None  # in units of cash; None in an order without cash
-    given: float
+    given: float  # units received from links and endowments
     cash: float
     depth: int
     inlinks: int
@@ -45,38 +44,23 @@ class QueuePosition(NamedTuple):
 def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
     """Yield the unread pages that come first. `count` 0 is all."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
-    pages = unread[places_of_largest(snapshot.urgency(unread), count)]
-    for start in range(0, len(pages), _PAGES_AT_ONCE):
+    ordered = unread[places_of_largest(snapshot.urgency(unread), count)]
+    has_keys = snapshot.strategy in ("greedy", "siblings")
+    for start in range(0, len(ordered), _PAGES_AT_ONCE):
+        pages = ordered[start : start + _PAGES_AT_ONCE]
         with reporting_damage(snapshot.path):
-            block = list(_block(snapshot, pages[start : start + _PAGES_AT_ONCE], start + 1))
-        yield from block
-
-
-def _block(snapshot: Snapshot, pages: NDArray[np.int64], rank: int) -> Iterator[WaitingPage]:
-    places = questions.locations(snapshot.connection, pages.tolist())
-    columns = (
-        range(rank, rank + len(pages)),
-        places.urls,
-        _keys(snapshot, pages),
-        _given(snapshot, pages).tolist(),
-        snapshot.cash(pages).tolist(),
-        places.depths,
-        snapshot.inlinks_of(pages).tolist(),
-        map(host_name, places.origins),
-    )
-    return map(WaitingPage._make, zip(*columns, strict=True))
-
-
-def _keys(snapshot: Snapshot, pages: NDArray[np.int64]) -> Iterable[float | None]:
-    if snapshot.strategy not in ("greedy", "siblings"):
-        return repeat(None, len(pages))
-    keys: list[float] = (snapshot.urgency(pages) / UNIT).tolist()
-    return keys
-
-
-def _given(snapshot: Snapshot, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the units that unread pages received from links and endowments."""
-    return np.maximum(snapshot.keys[pages] / UNIT - 1, 0)
+            places = questions.locations(snapshot.connection, pages.tolist())
+            columns = (
+                range(start + 1, start + 1 + len(pages)),
+                places.urls,
+                (snapshot.urgency(pages) / UNIT).tolist() if has_keys else [None] * len(pages),
+                np.maximum(snapshot.keys[pages] / UNIT - 1, 0).tolist(),
+                snapshot.cash(pages).tolist(),
+                places.depths,
+                snapshot.inlinks_of(pages).tolist(),
+                map(host_name, places.origins),
+            )
+        yield from map(WaitingPage._make, zip(*columns, strict=True))
 
 
 def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:

@@ -11,9 +11,15 @@ from typing import Literal
 import pytest
 from rich.console import Console
 
-from minicrawl.cli.crawl.display import LINE_EVERY_S, Lines, Panel, Silence, display
-from minicrawl.cli.crawl.display_state import RICHEST, DisplayState, RunCounter, Speed
-from minicrawl.cli.crawl.display_text import as_line, as_panel
+from minicrawl.cli.crawl.display import LINE_EVERY_S, Lines, Panel, display
+from minicrawl.cli.crawl.display_state import (
+    RICHEST,
+    DisplayState,
+    RunCounter,
+    Speed,
+    as_line,
+    as_panel,
+)
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
 from minicrawl.crawl.progress import Progress, RenderingProgress
@@ -230,7 +236,7 @@ class TestDisplays:
         def console() -> Console:
             return Console(file=io.StringIO(), force_terminal=True, color_system=color)
 
-        for shown in (Silence(console), Lines(state, console)):
+        for shown in (Lines(state, console, quiet=True), Lines(state, console)):
             shown.warn("no \x1b room")
             assert capsys.readouterr() == ("", line)
 
@@ -263,7 +269,7 @@ class TestDisplays:
             (True, "xterm", False, Panel),
             (True, "dumb", False, Lines),
             (False, "xterm", False, Lines),
-            (True, "xterm", True, Silence),
+            (True, "xterm", True, Lines),
         ],
     )
     def test_stderr_and_quiet_choose_the_display(

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from zipfile import ZipFile
@@ -16,12 +17,12 @@ from minicrawl.archive.record import RecordKind, pack
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cli import main
-from minicrawl.cli.manage.archive import _end
 from minicrawl.config import Storing
 from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive, prune_store
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive
 from minicrawl.model import KeptAnswer
+from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import Batch
@@ -168,15 +169,12 @@ def test_a_damaged_record_is_named_with_and_without_a_store(store: Path, capsys:
 def test_an_archive_that_is_pruned_while_it_is_opened_is_read_as_before(
     capsys: Captured, monkeypatch: pytest.MonkeyPatch, options: list[str]
 ) -> None:
-    end_of = _end
-
-    def end(path: Path, folder: Path | None) -> int | None:
-        found = end_of(path, folder)
-        prune_store(path, PruneRules(versions=1))
-        return found
+    def pruned_meanwhile(connection: tables.Connection, folder: Path) -> Iterator[str]:
+        prune_store(folder.parent / "crawl.db", PruneRules(versions=1))
+        return lost_pages(connection, folder)
 
     before = as_json(capsys, "archive", *options)
-    monkeypatch.setattr("minicrawl.cli.manage.archive._end", end)
+    monkeypatch.setattr("minicrawl.report.archived.page_versions.lost_pages", pruned_meanwhile)
     assert as_json(capsys, "archive", *options) == before | ({} if options else {"segments": 2})
 
 

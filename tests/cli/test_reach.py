@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl import Crawl, Event, Noted, Reason, Settings, Warned
 from minicrawl.cli import main
-from minicrawl.cli.crawl.command import _resume_command
+from minicrawl.cli.crawl.command import resume_command
 from tests.cli.calls import Captured
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.wire import answer, wire
@@ -40,7 +40,7 @@ NATS = "nats://me:secret@a:1,nats://me:secret@b:2/news"
 def test_a_login_is_not_part_of_the_command_that_resumes_the_crawl(
     arguments: list[str], kept: str
 ) -> None:
-    assert _resume_command(tuple(arguments)) == f"minicrawl crawl {kept}"
+    assert resume_command(tuple(arguments)) == f"minicrawl crawl {kept}"
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind, terms
 from minicrawl.opic.ledger.money import in_parts
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.ports import unreported
-from minicrawl.report.integrity.replay import differences
+from minicrawl.report.integrity.audit import differences
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.saved_ranks import convergence_of
 from minicrawl.report.snapshot import snapshot

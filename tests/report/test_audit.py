@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.opic.windows.by_name import WINDOWS
-from minicrawl.report.integrity.audit import Audit, audit
-from minicrawl.report.integrity.replay import differences
+from minicrawl.report.integrity.audit import Audit, audit, differences
 from minicrawl.store.records import StoreTerms
 from tests.stores import MOVED, A, B, HandCrawl, filled_store
 

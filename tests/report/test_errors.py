@@ -8,7 +8,6 @@ from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.errors import (
     KINDS,
-    ErrorQuery,
     ErrorReport,
     FailedPage,
     FailingHost,
@@ -21,7 +20,7 @@ from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
 
 def found(path: Path, *kinds: State, host: str | None = None, count: int = 0) -> ErrorReport:
     with snapshot(path) as seen:
-        return errors(seen, ErrorQuery(kinds=frozenset(kinds), host=host, count=count))
+        return errors(seen, frozenset(kinds), host, count)
 
 
 def kinds_of(path: Path, host: str | None = None) -> list[tuple[str, int, int, float]]:

@@ -17,9 +17,8 @@ from hypothesis import given, strategies as st
 
 from minicrawl.errors import UsageError
 from minicrawl.own_files import replacing
-from minicrawl.report.files.formats import FORMATS, format_of
 from minicrawl.report.files.parquet import write_parquet
-from minicrawl.report.files.rows import write_csv, write_jsonl, write_tsv
+from minicrawl.report.files.rows import FORMATS, format_of, write_csv, write_jsonl, write_tsv
 from minicrawl.report.selected_pages import COLUMNS, Block, ExportRow, rows_of
 from minicrawl.wording import harmless
 

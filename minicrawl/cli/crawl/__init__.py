@@ -4,11 +4,9 @@ command   the two commands
 seeds     URLs, files of URLs, and stdin
 preview   `crawl --dry-run`
 session   one run: its summary and exit code
-watching  progress and signals while a crawl runs
-keyboard  keys that steer it
+watching  progress, signals and keys while a crawl runs
 logs      events as log lines
 
 display        the panel or the lines that show a running crawl
-display_state  what they show
-display_text   its text
+display_state  what they show, and its text
 """

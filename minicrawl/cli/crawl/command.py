@@ -13,7 +13,7 @@ import asyncio
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -46,25 +46,11 @@ from minicrawl.model import CRAWLED
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
-    from minicrawl.cli.crawl.session import Session
     from minicrawl.crawl.hooks import OnPage
 
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
-_OF_THE_RUN = (
-    "quiet",
-    "verbose",
-    "graph_stats",
-    "graph_of",
-    "log_file",
-    "log_format",
-    "log_keep",
-    "as_json",
-    "color",
-    "max_failures",
-)
-"""Options that are also fields of `session.RunOptions`."""
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is visible to all users of this machine in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
@@ -167,20 +153,16 @@ def crawl(
     stdin. Run the same command again to resume the crawl; SEEDS are then optional.
     """
     del options  # the session and the companions take theirs from the context
-    request = CrawlRequest(loaded, context.params, _resume_command(context.meta[_ARGUMENTS]))
-    _refuse_conflicts(request)
-    _warn_of_logins(loaded, seeds)
-    if not any(companion.crawls_instead(request) for companion in companions()):
-        _crawl_here(context, request)
-
-
-def _crawl_here(context: click.Context, request: CrawlRequest) -> None:
-    """Crawl on this machine alone, unlike a companion that crawls on a cluster."""
     from minicrawl.cli.crawl.session import RunOptions, Session
 
-    given = request.given
+    given, arguments = context.params, context.meta[_ARGUMENTS]
+    request = CrawlRequest(loaded, given, resume_command(arguments))
+    _refuse_conflicts(request)
+    _warn_of_logins(loaded, seeds)
+    if any(companion.crawls_instead(request) for companion in companions()):
+        return
     with ExitStack() as stack:
-        web = next((web for one in companions() if (web := one.own_web(request))), None)
+        web = next((web for each in companions() if (web := each.own_web(request))), None)
         served = None if web is None else stack.enter_context(web)
         crawl = _open_crawl(request, request.resume, served, stack)
         if given["must_resume"]:
@@ -190,24 +172,20 @@ def _crawl_here(context: click.Context, request: CrawlRequest) -> None:
             return
         for companion in companions():
             stack.enter_context(companion.beside(crawl, request))
-        run = {name: given[name] for name in _OF_THE_RUN}
-        run["graph_stats"] |= any(one.samples_graph(request) for one in companions())
+        run = {field.name: given[field.name] for field in fields(RunOptions) if field.name in given}
+        run["graph_stats"] |= any(each.samples_graph(request) for each in companions())
         is_demo = served is not None
-        again = None if is_demo else _update_command(context.meta[_ARGUMENTS])
-        options = RunOptions(resume=request.resume, update=again, is_demo=is_demo, **run)
-        session = Session(crawl, options)
+        again = None if is_demo else _update_command(arguments)
+        session = Session(
+            crawl, RunOptions(resume=request.resume, update=again, is_demo=is_demo, **run)
+        )
         session.run()
-        _conclude(context, session, crawl.settings.storing.store if is_demo else None)
+        if is_demo and not (given["as_json"] or given["quiet"]):
+            from minicrawl.cli.pages.top import top
 
-
-def _conclude(context: click.Context, session: Session, demo: Path | None) -> None:
-    """Print a demo's best pages and the next steps; raise if nothing was fetched."""
-    if demo and not (context.params["as_json"] or context.params["quiet"]):
-        from minicrawl.cli.pages.top import top
-
-        context.invoke(top, store=demo, n=SHOWN_TOP)
-    session.suggest_next_commands()
-    session.fail_without_success()
+            context.invoke(top, store=crawl.settings.storing.store, n=SHOWN_TOP)
+        session.suggest_next_commands()
+        session.fail_without_success()
 
 
 def _refuse_conflicts(request: CrawlRequest) -> None:
@@ -243,14 +221,9 @@ def _refuse_missing_store(store: Path) -> None:
         raise UsageError(f"no store at {store}: there is nothing to resume")
 
 
-def _resume_command(arguments: tuple[str, ...]) -> str:
-    """Return the command without --fresh and stdin, which cannot be read again.
-
-    It is printed and stored, so secrets are left out.
-    """
-    repeated = [
-        argument for argument in _without_secrets(arguments) if argument not in _NOT_TO_RESUME
-    ]
+def resume_command(arguments: tuple[str, ...]) -> str:
+    """Return the command to print and store: without --fresh, stdin, which is gone, and secrets."""
+    repeated = [word for word in _without_secrets(arguments) if word not in _NOT_TO_RESUME]
     return shlex.join([PROGRAM, "crawl", *repeated])
 
 

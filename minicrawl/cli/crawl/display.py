@@ -12,12 +12,11 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.crawl.display_state import DisplayState
-from minicrawl.cli.crawl.display_text import as_line, as_panel
+from minicrawl.cli.crawl.display_state import DisplayState, as_line, as_panel
 from minicrawl.crawl.progress import Progress
 from minicrawl.wording import visible
 
@@ -30,85 +29,67 @@ PANEL_EVERY_S = 0.25
 _ERASE_BELOW = "\x1b[J"
 
 
-class Display(Protocol):
-    """Display that refreshes every `every_s` seconds, and shows messages in between."""
-
-    every_s: float
-
-    def show(self, progress: Progress) -> None:
-        """Show the progress."""
-
-    def say(self, line: str) -> None:
-        """Show a message."""
-
-    def warn(self, line: str) -> None:
-        """Show a message even with --quiet."""
-
-    def close(self) -> None:
-        """Clear the panel, and print queued messages."""
-
-
-class Silence:
-    """The display of --quiet: warnings only."""
-
-    every_s = LINE_EVERY_S
-
-    def __init__(self, console: Callable[[], Console]) -> None:
-        self._console = console
-
-    def show(self, progress: Progress) -> None:
-        pass
-
-    def say(self, line: str) -> None:
-        pass
-
-    def warn(self, line: str) -> None:
-        _print_red(line, self._console())
-
-    def close(self) -> None:
-        pass
-
-
 class Lines:
-    """The display for a file, a pipe or a system log: one line at a time."""
+    """The display for a file, a pipe or a system log: one line at a time; if quiet, only warnings.
+
+    It refreshes every `every_s` seconds, and shows messages in between.
+    """
+
+    has_keys = False
+    """True if keys may change what is shown."""
 
     def __init__(
         self,
         state: DisplayState,
         console: Callable[[], Console],
         every_s: float = LINE_EVERY_S,
+        *,
+        quiet: bool = False,
     ) -> None:
         self.every_s = every_s
-        self._state, self._console = state, console
+        self._state, self._console, self._quiet = state, console, quiet
 
     def show(self, progress: Progress) -> None:
-        self._state.record(progress)
-        self.say(as_line(self._state, progress))
+        """Show the progress."""
+        if not self._quiet:
+            self._state.record(progress)
+            self.say(as_line(self._state, progress))
 
     def say(self, line: str) -> None:
-        _print(line)
+        """Show a message."""
+        if not self._quiet:
+            with suppress(BrokenPipeError):  # the reader of stderr has gone away, the crawl goes on
+                click.echo(visible(line), err=True)
 
     def warn(self, line: str) -> None:
-        _print_red(line, self._console())
+        """Show a message in red, if stderr has colours; even with --quiet."""
+        from rich.text import Text
+
+        console = self._console()
+        with console.capture() as drawn:
+            console.print(Text(visible(line), style="red"), soft_wrap=True)
+        with suppress(BrokenPipeError):
+            click.echo(drawn.get(), err=True, nl=False, color=True)
 
     def close(self) -> None:
-        pass
+        """Clear the panel, and print queued messages."""
 
 
-class Panel:
+class Panel(Lines):
     """Display for a terminal: a redrawn panel, with messages above it.
 
     rich is imported when it draws, because that takes longer than starting a short crawl.
     """
+
+    has_keys = True
 
     def __init__(
         self, state: DisplayState, console: Console, every_s: float = PANEL_EVERY_S
     ) -> None:
         from rich.live import Live
 
-        self.every_s = every_s
-        self._state = state
-        self._console = console
+        super().__init__(state, lambda: console, every_s)
+        self._terminal = console
         self._above: list[tuple[str, str]] = []
         self._width = console.width
         self._drawn: list[int] = []
@@ -122,25 +103,22 @@ class Panel:
 
     def show(self, progress: Progress) -> None:
         from rich.cells import cell_len
+        from rich.control import Control
 
         self._state.record(progress)
         panel = as_panel(self._state, progress)
-        self._clear_what_wrapped()
+        # Lines may have wrapped because the terminal became narrower.
+
+        before, self._width = self._width, self._terminal.width
+        more = sum(max(width - 1, 0) // self._width for width in self._drawn)
+        if self._width < before and more:
+            self._live.stop()
+            self._terminal.control(Control.move(0, -more))
+            self._terminal.file.write(_ERASE_BELOW)
         self._print_lines()
         self._live.start()
         self._live.update(panel, refresh=True)
         self._drawn = [min(cell_len(line), self._width) for line in panel.plain.splitlines()]
-
-    def _clear_what_wrapped(self) -> None:
-        """Clear lines that wrapped because the terminal became narrower."""
-        from rich.control import Control
-
-        before, self._width = self._width, self._console.width
-        more = sum(max(width - 1, 0) // self._width for width in self._drawn)
-        if self._width < before and more:
-            self._live.stop()
-            self._console.control(Control.move(0, -more))
-            self._console.file.write(_ERASE_BELOW)
 
     def say(self, line: str) -> None:
         """Queue a line until the next refresh; printing one costs as much as a hundred."""
@@ -158,29 +136,12 @@ class Panel:
 
         if self._above:
             lines = [Text(line, style) for line, style in self._above]
-            self._console.print(Text("\n").join(lines), soft_wrap=True)
+            self._terminal.print(Text("\n").join(lines), soft_wrap=True)
             self._above.clear()
 
 
-def _print(line: str) -> None:
-    with suppress(BrokenPipeError):  # the reader of stderr has gone away, and the crawl continues
-        click.echo(visible(line), err=True)
-
-
-def _print_red(line: str, console: Console) -> None:
-    """Print a line in red, if stderr has colours."""
-    from rich.text import Text
-
-    with console.capture() as drawn:
-        console.print(Text(visible(line), style="red"), soft_wrap=True)
-    with suppress(BrokenPipeError):
-        click.echo(drawn.get(), err=True, nl=False, color=True)
-
-
-def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool) -> Display:
+def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool) -> Lines:
     """Return the display for stderr. A panel and warnings need a rich console."""
-    if quiet:
-        return Silence(console)
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
+    if not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return Panel(state, console())
-    return Lines(state, console)
+    return Lines(state, console, quiet=quiet)

@@ -1,4 +1,4 @@
-"""What a display shows of a running crawl, gathered from its events."""
+"""What a display shows of a running crawl, gathered from its events, and its text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from dataclasses import replace
 from heapq import nlargest
 from typing import TYPE_CHECKING
 
+from rich.filesize import decimal
+
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Event, Settled, Steered
-from minicrawl.crawl.progress import DiscoveryRate, Progress, most_pages
+from minicrawl.crawl.progress import DiscoveryRate, Progress, RenderingProgress, most_pages
 from minicrawl.states import State
-from minicrawl.wording import as_duration, counted, rate
+from minicrawl.web.readable_hosts import readable
+from minicrawl.wording import as_duration, counted, percentage, rate, visible
 
 if TYPE_CHECKING:
-    from minicrawl.report.progress.samples import Sample
+    from rich.text import Text
 
+    from minicrawl.report.progress.samples import Sample
 
 SPEED_OVER_S = 10.0
 RICHEST = 5
@@ -121,7 +125,7 @@ class DisplayState:
         """Return rows about the graph, if it is sampled."""
         if self.latest_sample is None:
             return []
-        from minicrawl.cli.state.graph_facts import sample_rows
+        from minicrawl.cli.state.graph import sample_rows
 
         return list(sample_rows(self.latest_sample(), time.time()))
 
@@ -144,30 +148,23 @@ class DisplayState:
 
     def elapsed(self, progress: Progress) -> str:
         """Format the elapsed time, and the remaining time if it is known or can be estimated."""
-        left, shown = self._left_s(progress), as_duration(self.speed.elapsed_s)
-        if left is not None:
-            return f"{shown}, about {as_duration(left)} left"
-        pages, pace = self._pages_left(progress), self.speed.mean
-        if pages is None or not pace:
-            return shown
-        return f"{shown}, estimate: {counted(pages, 'page')}, {as_duration(pages / pace)} left"
-
-    def _pages_left(self, progress: Progress) -> int | None:
-        """Estimate the number of pages left, if each reveals as many new ones as recent ones."""
-        if self._discovery is None or self.counter.read < _FEWEST_READ or not progress.unread:
-            return None
-        rate = max(self._discovery.rate, 0.0)
-        return round(progress.unread / (1 - rate)) if rate < _MOST_NEW else None
-
-    def _left_s(self, progress: Progress) -> float | None:
-        times = []
+        times, elapsed_s = [], self.speed.elapsed_s
         if self.budget.seconds is not None:
-            times.append(max(self.budget.seconds - self.speed.elapsed_s, 0.0))
-        most, pace = self._most_pages(progress), self.speed.mean
+            times.append(max(self.budget.seconds - elapsed_s, 0.0))
+        most, pace, shown = self._most_pages(progress), self.speed.mean, as_duration(elapsed_s)
         # With fewer pages waiting, the crawl may run out of pages long before the budget ends it.
         if most is not None and pace and most - progress.fetched <= progress.unread:
             times.append((most - progress.fetched) / pace)
-        return min(times, default=None)
+        if times:
+            return f"{shown}, about {as_duration(min(times))} left"
+        if self._discovery is None or self.counter.read < _FEWEST_READ or not progress.unread:
+            return shown
+        rate = max(self._discovery.rate, 0.0)
+        if rate >= _MOST_NEW or not pace:
+            return shown
+        # Each of the pages left may reveal as many new ones as the latest pages did.
+        pages = round(progress.unread / (1 - rate))
+        return f"{shown}, estimate: {counted(pages, 'page')}, {as_duration(pages / pace)} left"
 
     def _most_pages(self, progress: Progress) -> int | None:
         return most_pages(self.budget, progress.fetched - self.counter.read)
@@ -176,3 +173,81 @@ class DisplayState:
         if self.is_paused:
             return "paused: `minicrawl control resume` continues"
         return f"{rate(self.speed.recent)} now, {rate(self.speed.mean)} on average"
+
+
+_LABEL, _LEFT, _CASH = 12, 34, 12
+
+
+def as_line(state: DisplayState, progress: Progress) -> str:
+    """Format the progress as one line."""
+    return (
+        f"{state.fetched(progress)}, {state.rates()}; "
+        f"importance {percentage(progress.importance_gathered)} (estimate); "
+        f"{progress.known:,} known on {counted(progress.hosts, 'host')}, "
+        f"{progress.unread:,} unread, {progress.failed:,} failed; "
+        f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"
+        f"{state.checks and f'; {state.checks}'}"
+        f"{_rendering(progress.rendering)}"
+        + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
+    )
+
+
+def _rendering(progress: RenderingProgress | None) -> str:
+    if progress is None:
+        return ""
+    return (
+        f"; {len(progress.pages)} of {counted(progress.browsers, 'browser')} busy, "
+        f"{progress.rendered:,} rendered, {progress.waiting:,} waiting"
+    )
+
+
+def as_traffic(progress: Progress) -> str:
+    """Format the number of requests and of bytes on the wire."""
+    return f"{counted(progress.requests, 'request')}, {decimal(progress.wire_bytes)}"
+
+
+def as_panel(state: DisplayState, progress: Progress) -> Text:
+    """Return the progress as a panel of the terminal's width; Ctrl-C is echoed in its last line."""
+    from rich.text import Text
+
+    in_flight, rendering, below = state.counter.in_flight, progress.rendering, []
+    if rendering is not None:
+        busy = f"{len(rendering.pages)} of {counted(rendering.browsers, 'browser')} busy"
+        rendered = f"{rendering.rendered:,} rendered, {rendering.waiting:,} waiting"
+        below.append(("rendering", busy, rendered))
+    below.append(
+        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.hint)
+    )
+    if progress.waits_for:
+        host = visible(readable(progress.waits_for))
+        below.append(("waits for", f"{host}, {progress.wait_s:.1f} s", ""))
+    rows = [
+        ("fetched", state.fetched(progress), state.rates()),
+        (
+            "importance",
+            f"{percentage(progress.importance_gathered)} gathered (estimate)",
+            f"all cash moved {progress.turns_of_cash:.2f} times",
+        ),
+        (
+            "known",
+            f"{progress.known:,} on {counted(progress.hosts, 'host')}",
+            f"{progress.unread:,} unread, {progress.failed:,} failed",
+        ),
+        ("requests", as_traffic(progress), state.elapsed(progress)),
+        *([("checks", state.checks, "")] if state.checks else []),
+        *state.graph(),
+        *below,
+    ]
+    panel = Text(no_wrap=True, overflow="ellipsis")
+    for label, left, right in rows:
+        panel.append(f"{label:<{_LABEL}}", style="bold cyan")
+        between = "" if len(left) < _LEFT else "  "
+        panel.append(f"{left:<{_LEFT}}{between}{right}".rstrip() + "\n")
+    for url, cash in state.counter.richest():
+        panel.append(f"{cash:>{_CASH},.2f}", style="green")
+        panel.append(f"  {visible(readable(url))}\n")
+    pages = rendering.pages if rendering else ()
+    for url, seconds in nlargest(RICHEST, pages, key=lambda page: page[1]):
+        panel.append(f"{seconds:>{_CASH - 2},.1f} s", style="magenta")
+        panel.append(f"  {visible(readable(url))}\n")
+    return panel

@@ -17,19 +17,7 @@ from pathlib import Path
 from typing import assert_never
 
 from minicrawl.cli.output import as_json as json_line
-from minicrawl.crawl.events import (
-    Asked,
-    Checking,
-    Converged,
-    Converging,
-    Delayed,
-    Ended,
-    Event,
-    Noted,
-    Settled,
-    Steered,
-    Warned,
-)
+from minicrawl.crawl import events
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import COORDINATOR, CrawlerId
@@ -46,27 +34,29 @@ _MOST_OPEN = 32
 _NAME = 13
 """Width of the column with the process, in characters."""
 
-_LABELS = {Noted: "note", Warned: "warning", Steered: "control"}
+_LABELS = {events.Noted: "note", events.Warned: "warning", events.Steered: "control"}
 
 Writer = Callable[[str], None]
-Form = Callable[[Event, float], str | None]
+Form = Callable[[events.Event, float], str | None]
 
 
-def as_text(event: Event, at: float) -> str | None:
+def as_text(event: events.Event, at: float) -> str | None:
     """Return a line with time, state, duration, process and page; None for no line."""
     match event:
-        case Asked() | Checking() | Converging():
+        case events.Asked() | events.Checking() | events.Converging():
             return None
-        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
+        case events.Settled(
+            url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler
+        ):
             who = "-" if crawler is None else crawler.name
             line = f"{state.label:<12} {elapsed_s:7.3f} s  {who:<{_NAME}}{url}  {detail}"
-        case Delayed(url=url, detail=detail, crawler=crawler):
+        case events.Delayed(url=url, detail=detail, crawler=crawler):
             line = f"{'delayed':<24}{crawler.name:<{_NAME}}{url}  {detail}"
-        case Noted(text=text) | Warned(text=text) | Steered(text=text):
+        case events.Noted(text=text) | events.Warned(text=text) | events.Steered(text=text):
             line = f"{_LABELS[type(event)]:<24}{text}"
-        case Ended(reason=reason):
+        case events.Ended(reason=reason):
             line = f"{'ended':<24}{reason}"
-        case Converged(error_bound=error, is_complete=is_complete):
+        case events.Converged(error_bound=error, is_complete=is_complete):
             how = "" if is_complete else "broken off, "
             left = "not kept" if error is None else at_most(error)
             line = f"{'ranks':<24}{how}{left}"
@@ -75,28 +65,30 @@ def as_text(event: Event, at: float) -> str | None:
     return f"{iso(at)}  {visible(line.rstrip())}"
 
 
-def as_json(event: Event, at: float) -> str | None:
+def as_json(event: events.Event, at: float) -> str | None:
     """Return one line of JSON; None for no line."""
     fields: dict[str, object]
-    is_failure = isinstance(event, Settled) and event.state.is_failure
+    is_failure = isinstance(event, events.Settled) and event.state.is_failure
     match event:
-        case Asked() | Checking() | Converging():
+        case events.Asked() | events.Checking() | events.Converging():
             return None
-        case Settled(url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler):
+        case events.Settled(
+            url=url, state=state, detail=detail, elapsed_s=elapsed_s, crawler=crawler
+        ):
             seconds = round(elapsed_s, 6)
             fields = {"url": url, "state": state.label, "status": event.status}
             fields |= {"seconds": seconds, "detail": detail} | _named(crawler)
-        case Delayed(url=url, detail=detail, crawler=crawler):
+        case events.Delayed(url=url, detail=detail, crawler=crawler):
             fields = {"url": url, "detail": detail} | _named(crawler)
-        case Noted(text=text) | Warned(text=text) | Steered(text=text):
+        case events.Noted(text=text) | events.Warned(text=text) | events.Steered(text=text):
             fields = {"text": text}
-        case Ended(reason=reason):
+        case events.Ended(reason=reason):
             fields = {"reason": reason}
-        case Converged(error_bound=error, is_complete=is_complete):
+        case events.Converged(error_bound=error, is_complete=is_complete):
             fields = {"error_bound": error, "complete": is_complete}
         case _:
             assert_never(event)
-    level = "warning" if isinstance(event, Warned | Delayed) or is_failure else "info"
+    level = "warning" if isinstance(event, events.Warned | events.Delayed) or is_failure else "info"
     kind = type(event).__name__.lower()
     return json_line({"at": round(at, 3), "level": level, "event": kind} | fields)
 
@@ -134,14 +126,14 @@ class Log:
         self._writers, self._files = writers, files
         self._now = now
 
-    def hear(self, event: Event) -> None:
+    def hear(self, event: events.Event) -> None:
         line = self._form(event, self._now())
         if line is None:
             return
         for write in self._writers:
             write(line)
         if self._files is not None:
-            crawler = event.crawler if isinstance(event, Settled | Delayed) else None
+            crawler = event.crawler if isinstance(event, events.Settled | events.Delayed) else None
             self._files.write(line, crawler or COORDINATOR)
 
 
@@ -190,14 +182,26 @@ def log_file(path: Path, keep: int | None = None) -> Iterator[Writer]:
     def write(line: str) -> None:
         nonlocal file
         waiting.extend(f"{line}\n".encode())
-        if _is_renamed(path, file):
+        try:
+            is_renamed = not os.path.samestat(path.stat(), os.fstat(file.fileno()))
+        except OSError:  # there is no file at the path
+            is_renamed = True
+        if is_renamed:
             with suppress(OSError):  # until a new file can be opened, lines go to the renamed one
                 renamed, file = file, path.open("ab", buffering=0)
                 renamed.close()
         _flush(waiting, file, most=MOST_WAITING)
         if keep is not None and not waiting and path.is_file() and file.tell() >= ROTATED_AT:
             file.close()
-            _rotate(path, keep)
+            names = [
+                path,
+                *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1)),
+            ]
+            # The oldest first, so that each name is free before the next file takes it.
+            for name, older in reversed(list(pairwise(names))):
+                if name.exists():
+                    name.replace(older)
+            path.unlink(missing_ok=True)  # if none is kept
             file = _opened(path)
 
     try:
@@ -212,23 +216,6 @@ def _opened(path: Path) -> FileIO:
         return path.open("ab", buffering=0)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
-
-
-def _is_renamed(path: Path, file: FileIO) -> bool:
-    try:
-        return not os.path.samestat(path.stat(), os.fstat(file.fileno()))
-    except OSError:  # there is no file at the path
-        return True
-
-
-def _rotate(path: Path, keep: int) -> None:
-    """Rename FILE to FILE.1, FILE.1 to FILE.2 and so on; drop the last of `keep`."""
-    names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
-    # The oldest first, so that each name is free before the next file takes it.
-    for name, older in reversed(list(pairwise(names))):
-        if name.exists():
-            name.replace(older)
-    path.unlink(missing_ok=True)  # if none is kept
 
 
 def _flush(waiting: bytearray, file: FileIO, *, most: int) -> None:

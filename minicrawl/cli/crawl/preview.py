@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,7 @@ from minicrawl.config import Scope
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.start.preview import FirstHost, FirstPage, Preview
+    from minicrawl.crawl.start.preview import FirstHost, Preview
 
 HOST_HEADINGS = ("delay", "host", "robots.txt")
 PAGE_HEADINGS = ("turn", "cash", "action", "url")
@@ -20,6 +19,7 @@ PAGE_HEADINGS = ("turn", "cash", "action", "url")
 def show_preview(preview: Preview, scope: Scope) -> None:
     """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
     from minicrawl.cli.output import show_facts, show_list, units
+    from minicrawl.web.urls import origin
 
     show_facts(
         [
@@ -31,27 +31,17 @@ def show_preview(preview: Preview, scope: Scope) -> None:
         ]
     )
     click.echo()
-    show_list(HOST_HEADINGS, map(_host_line, preview.hosts), texts=2)
+    hosts = ((f"{host.delay_s:g} s", host.origin, _robots(host)) for host in preview.hosts)
+    show_list(HOST_HEADINGS, hosts, texts=2)
     click.echo()
     silent = {host.origin for host in preview.hosts if host.rules is None and host.trouble is None}
-    turns = (
-        (f"{turn:,}", units(page.cash), _action(page, silent), page.url)
-        for turn, page in enumerate(preview.pages, 1)
-    )
+    turns = []
+    for turn, page in enumerate(preview.pages, 1):
+        action = "wait" if origin(page.url) in silent else "fetch"
+        action = action if page.refusal is None else page.refusal.label
+        turns.append((f"{turn:,}", units(page.cash), action, page.url))
     show_list(PAGE_HEADINGS, turns, texts=1)
     click.echo("\nonly robots.txt was fetched, and nothing was written")
-
-
-def _host_line(host: FirstHost) -> tuple[str, ...]:
-    return f"{host.delay_s:g} s", host.origin, _robots(host)
-
-
-def _action(page: FirstPage, silent: Collection[str]) -> str:
-    if page.refusal is not None:
-        return page.refusal.label
-    from minicrawl.web.urls import origin
-
-    return "wait" if origin(page.url) in silent else "fetch"
 
 
 def _robots(host: FirstHost) -> str:

@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -23,31 +23,16 @@ from minicrawl import ext
 from minicrawl.app import Crawl
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.companions import companions
-from minicrawl.cli.crawl.display import Display, Lines, Silence, display
-from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed
-from minicrawl.cli.crawl.display_text import as_line
-from minicrawl.cli.crawl.keyboard import GraphKey, Hear, may_hear_keys
+from minicrawl.cli.crawl.display import Lines, display
+from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed, as_line
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
-from minicrawl.cli.crawl.watching import watched
+from minicrawl.cli.crawl.watching import GraphKey, Hear, may_hear_keys, watched
 from minicrawl.cli.options import naming
 from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
 from minicrawl.config.values.quantities import as_size
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
-from minicrawl.crawl.events import (
-    Asked,
-    Checking,
-    Converging,
-    Delayed,
-    Ended,
-    Event,
-    Listener,
-    Noted,
-    Reason,
-    Settled,
-    Steered,
-    Warned,
-)
+from minicrawl.crawl import events
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
 from minicrawl.memory.allocator import mmap_large_arrays
@@ -112,7 +97,7 @@ class Session:
         self._store = crawl.settings.storing.store
         self._state = DisplayState(RunCounter(), Speed(), crawl.settings.budget)
         self._graph = GraphKey(self._state, options, self._store)
-        self._reason: Reason | None = None
+        self._reason: events.Reason | None = None
         self._log_files: LogFiles | None = None
 
     @property
@@ -131,9 +116,14 @@ class Session:
             hear = self._watch_graph(shown)
             is_sampled = self._options.graph_stats
             running = watched(self._crawl, shown, self._log_progress, hear, is_sampled=is_sampled)
-            with suppress(asyncio.CancelledError), self._ignoring_an_interrupt_among_seeds():
+            try:
                 self._reason = asyncio.run(running)
                 self._graph.finish(lambda: self._print("measuring the graph; Ctrl-C skips it"))
+            except asyncio.CancelledError:
+                pass
+            except KeyboardInterrupt:  # while seeds are read; with a store the crawl can be resumed
+                if not self._store.exists():
+                    raise
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
@@ -142,12 +132,12 @@ class Session:
             self._print(f"{self._reason}", "bold")
             for name, value in self._facts():
                 self._print(f"  {name:<{_LABEL}}{value}")
-        if self._reason is Reason.STOPPED:
+        if self._reason is events.Reason.STOPPED:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
             self._print("")  # a table follows
 
-    def _summary(self, reason: Reason) -> dict[str, object]:
+    def _summary(self, reason: events.Reason) -> dict[str, object]:
         """Return the summary of this run and the status of the store, as JSON."""
         counter = self._state.counter
         return {
@@ -161,26 +151,41 @@ class Session:
             "cut": self._cuts,
         }
 
-    def _watch_graph(self, shown: Display) -> Hear | None:
-        """Show the graph with --graph-stats, or with --verbose on a panel. Return the panel's key
-        handler.
-        """
-        has_panel, options = not isinstance(shown, Silence | Lines), self._options
+    def _subscribe(self, shown: Lines, stack: ExitStack) -> None:
+        options = self._options
+        if options.verbose:
+            self._crawl.subscribe(_showing_all(options.log_format, shown))
+        else:
+            self._crawl.subscribe(
+                lambda event: _show_note(event, shown),
+                (events.Noted, events.Steered, events.Warned),
+            )
+        if options.log_file is not None:
+            self._log_files = LogFiles(options.log_file, options.log_keep)
+            stack.callback(self._log_files.close)
+            self._crawl.subscribe(Log(options.log_format, files=self._log_files).hear)
+        if not options.quiet:
+            self._crawl.subscribe(_showing_ranks(shown, stack), (events.Converging,))
+        if not options.is_demo:
+            self._crawl.subscribe(
+                _warning_without_contact(self._crawl, shown), (events.Asked, events.Ended)
+            )
+        if NOTIFY_SOCKET in os.environ:
+            self._crawl.subscribe(_telling_systemd())
+        self._crawl.subscribe(self._state.hear, (events.Steered, events.Checking))
+        self._crawl.subscribe(
+            self._state.counter.hear, (events.Asked, events.Settled, events.Delayed)
+        )
+
+    def _watch_graph(self, shown: Lines) -> Hear | None:
+        """Show the graph if options ask for it, and return the handler of a panel's key."""
+        has_panel, options = shown.has_keys, self._options
         if options.graph_stats or (options.verbose and has_panel):
             self._graph.show()
         if not has_panel or not may_hear_keys():
             return None
         self._graph.hint()
         return self._graph.hear
-
-    @contextmanager
-    def _ignoring_an_interrupt_among_seeds(self) -> Iterator[None]:
-        """Ignore an interrupt while seeds are read, if a store exists: the crawl can be resumed."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            if not self._store.exists():
-                raise
 
     def suggest_next_commands(self) -> None:
         """Print commands that make sense after this run."""
@@ -199,24 +204,21 @@ class Session:
         commands = (*audit, "top --n 20", *more, "status", *refine)
         for command in commands if self._found.pages_fetched else ("errors",):
             self._print(f"  {PROGRAM} {command}{store}")
-        if self._reason is Reason.BUDGET:
-            command = self._resume_with_more()
+        if self._reason is events.Reason.BUDGET:
+            budget, status, command = self._crawl.settings.budget, self._found, self._options.resume
+            fetched, received = status.pages_fetched or 0, status.bytes or 0
+            if (pages := budget.pages) is not None and fetched >= pages:
+                command = _with_option(command, "--pages", str(2 * max(pages, fetched)))
+            if (most := budget.body_bytes) is not None and received >= most:
+                command = _with_option(command, "--bytes", as_size(most * (1 + received // most)))
             effect = "goes on" if command == self._options.resume else "with a larger budget"
             self._print(f"  {command}  # {effect}")
-        elif self._reason is Reason.EMPTY and self._found.pages_fetched and self._options.update:
+        elif (
+            self._reason is events.Reason.EMPTY
+            and self._found.pages_fetched
+            and self._options.update
+        ):
             self._print(f"  {self._options.update}  # reads the pages again")
-
-    def _resume_with_more(self) -> str:
-        """Return the command that resumes the crawl. A budget of all runs that is used up is larger
-        there, because the same command would do nothing. Revisits count towards it.
-        """
-        budget, status, command = self._crawl.settings.budget, self._found, self._options.resume
-        fetched, received = status.pages_fetched or 0, status.bytes or 0
-        if (pages := budget.pages) is not None and fetched >= pages:
-            command = _with_option(command, "--pages", str(2 * max(pages, fetched)))
-        if (most := budget.body_bytes) is not None and received >= most:
-            command = _with_option(command, "--bytes", as_size(most * (1 + received // most)))
-        return command
 
     def fail_without_success(self) -> None:
         """Raise `NotFetched` if nothing was fetched, or --max-failures was exceeded."""
@@ -225,26 +227,20 @@ class Session:
         failed = counter.failed - counter.absent + counter.not_requested
         is_outage = failed > 0 and not counter.read
         if is_outage or not self._found.pages_fetched:
-            raise NotFetched(f"nothing could be fetched{self._why_nothing_was_fetched()}")
+            from minicrawl.report.states.errors import KINDS, errors
+
+            with snapshot(self._store) as view:
+                report = errors(view, KINDS, count=1)
+            pages = {kind.kind: kind.pages for kind in report.kinds if kind.pages}
+            reasons = [host.detail for host in report.hosts if host.detail]
+            remedies = [kind.helps for kind in report.kinds if kind.pages][:1]
+            reasons += [text for text in remedies if not text.startswith(_NO_REMEDIES)]
+            why = f": {'; '.join(reasons)}" if reasons else ""
+            raise NotFetched(f"nothing could be fetched{_listed(pages)}{why}")
         if limit is not None and counter.answered >= FEWEST_ANSWERS:
             share = counter.failed / counter.answered
             if share > limit:
                 raise NotFetched(f"{share:.1%} of the requested pages failed")
-
-    def _why_nothing_was_fetched(self) -> str:
-        """Return the numbers of failures and refusals, the last detail, and the remedy."""
-        from minicrawl.report.states.errors import KINDS, ErrorQuery, errors
-
-        with snapshot(self._store) as view:
-            report = errors(view, ErrorQuery(kinds=frozenset(KINDS), count=1))
-        pages = {kind.kind: kind.pages for kind in report.kinds if kind.pages}
-        details = [host.detail for host in report.hosts if host.detail]
-        remedies = [kind.helps for kind in report.kinds if kind.pages][:1]
-        reasons = [
-            *details,
-            *(remedy for remedy in remedies if not remedy.startswith(_NO_REMEDIES)),
-        ]
-        return _listed(pages) + (f": {'; '.join(reasons)}" if reasons else "")
 
     @cached_property
     def _found(self) -> Status:
@@ -283,25 +279,6 @@ class Session:
         kind = "ranks converged" if ranks.is_complete else "ranks broken off while converging"
         return f"{kind}, {at_most(ranks.error_bound)}"
 
-    def _subscribe(self, shown: Display, stack: ExitStack) -> None:
-        options = self._options
-        if options.verbose:
-            self._crawl.subscribe(_showing_all(options.log_format, shown))
-        else:
-            self._crawl.subscribe(lambda event: _show_note(event, shown), (Noted, Steered, Warned))
-        if options.log_file is not None:
-            self._log_files = LogFiles(options.log_file, options.log_keep)
-            stack.callback(self._log_files.close)
-            self._crawl.subscribe(Log(options.log_format, files=self._log_files).hear)
-        if not options.quiet:
-            self._crawl.subscribe(_showing_ranks(shown, stack), (Converging,))
-        if not options.is_demo:
-            self._crawl.subscribe(_warning_without_contact(self._crawl, shown), (Asked, Ended))
-        if NOTIFY_SOCKET in os.environ:
-            self._crawl.subscribe(_telling_systemd())
-        self._crawl.subscribe(self._state.hear, (Steered, Checking))
-        self._crawl.subscribe(self._state.counter.hear, (Asked, Settled, Delayed))
-
     def _log_progress(self, progress: Progress) -> None:
         if self._log_files is not None:
             self._state.record(progress)
@@ -328,7 +305,7 @@ class Session:
             self._console.print(Text(visible(line), style=style), soft_wrap=True)
 
 
-def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
+def _warning_without_contact(crawl: Crawl, shown: Lines) -> events.Listener:
     """Return a listener that warns of a missing contact at the first request, or at the end.
 
     Not earlier: the contact in the store is known by then, and a crawl that fails to start needs
@@ -336,7 +313,7 @@ def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
     """
     lines = [_NO_CONTACT]
 
-    def hear(_event: Event) -> None:
+    def hear(_event: events.Event) -> None:
         while lines:
             line = lines.pop()
             if crawl.settings.politeness.contact is None:
@@ -345,13 +322,13 @@ def _warning_without_contact(crawl: Crawl, shown: Display) -> Listener:
     return hear
 
 
-def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
+def _showing_ranks(shown: Lines, stack: ExitStack) -> events.Listener:
     """Return a listener that replaces the crawl's display by the progress of the ranks."""
     reports: list[Callable[[float], None]] = []
 
-    def hear(event: Event) -> None:
+    def hear(event: events.Event) -> None:
         match event:
-            case Converging(done=done):
+            case events.Converging(done=done):
                 if not reports:
                     shown.close()
                     reports.append(stack.enter_context(progress("ranks")))
@@ -362,32 +339,32 @@ def _showing_ranks(shown: Display, stack: ExitStack) -> Listener:
     return hear
 
 
-def _telling_systemd() -> Listener:
+def _telling_systemd() -> events.Listener:
     """Return a listener that tells systemd when the crawl has begun and when it ends."""
     left = ["READY=1"]
 
-    def hear(event: Event) -> None:
+    def hear(event: events.Event) -> None:
         if left:
             tell_systemd(left.pop())
-        if isinstance(event, Ended):
+        if isinstance(event, events.Ended):
             tell_systemd("STOPPING=1")
 
     return hear
 
 
-def _showing_all(form: str, shown: Display) -> Listener:
+def _showing_all(form: str, shown: Lines) -> events.Listener:
     """Return a listener that shows each event as a log line; text has readable host names."""
     as_shown = readable if form == "text" else str
     said = Log(form, lambda line: shown.say(as_shown(line)))
     warned = Log(form, lambda line: shown.warn(as_shown(line)))
-    return lambda event: (warned if isinstance(event, Warned) else said).hear(event)
+    return lambda event: (warned if isinstance(event, events.Warned) else said).hear(event)
 
 
-def _show_note(event: Event, shown: Display) -> None:
+def _show_note(event: events.Event, shown: Lines) -> None:
     match event:
-        case Noted(text=text) | Steered(text=text):
+        case events.Noted(text=text) | events.Steered(text=text):
             shown.say(text)
-        case Warned(text=text):
+        case events.Warned(text=text):
             shown.warn(text)
         case _:
             pass

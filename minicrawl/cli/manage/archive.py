@@ -58,12 +58,12 @@ def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) 
 
 def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
     """Show the number and size of records."""
-    with _opened(store, folder) as reader:
+    with _opened(store, folder) as (reader, lost):
         totals = reader.index.totals(reader.end)
         facts = {f"{kind.name.lower()} records": records for kind, records, _ in totals}
         facts["bytes"] = sum(size for _, _, size in totals)
         facts["segments"] = len(reader.segments.numbers())
-    for line in _lost(store, folder):
+    for line in lost:
         click.echo(visible(line), err=True)
     if as_json:
         show_json(facts)
@@ -75,8 +75,8 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
     """List damaged records, and exit 1 if there are any."""
     from minicrawl.archive.reader import verify
 
-    with _opened(store, folder) as reader:
-        wrong = [*_lost(store, folder), *verify(reader)]
+    with _opened(store, folder) as (reader, lost):
+        wrong = [*lost, *verify(reader)]
         records = sum(records for _, records, _ in reader.index.totals(reader.end))
     if as_json:
         show_json({"ok": not wrong, "records": records, "wrong": wrong})
@@ -107,41 +107,24 @@ def _verify_files(files: list[Path], *, as_json: bool) -> None:
 
 
 @contextmanager
-def _opened(store: Path, folder: Path | None) -> Iterator[ArchiveReader]:
-    """Open the archive as of the last commit of its store.
+def _opened(store: Path, folder: Path | None) -> Iterator[tuple[ArchiveReader, list[str]]]:
+    """Open the archive as of the last commit of its store; yield it, and what a crawl missed.
 
     Lock it before reading the store, so that a crawl that prunes it meanwhile deletes no file.
     """
     from minicrawl.archive.reader import ArchiveReader
     from minicrawl.archive.segments import held
-    from minicrawl.report.archived.page_versions import folder_of
+    from minicrawl.report.archived.page_versions import folder_of, kept_pages, lost_pages
+    from minicrawl.report.snapshot import snapshot
 
     place = folder_of(store, folder)
-    hold = held(place)
+    hold, end, lost = held(place), None, list[str]()
     try:
-        with closing(ArchiveReader(place, _end(store, folder))) as reader:
-            yield reader
+        if folder is None:
+            with snapshot(store) as view, kept_pages(view) as archive:
+                end, lost = archive.end, list(lost_pages(view.connection, place))
+        with closing(ArchiveReader(place, end)) as reader:
+            yield reader, lost
     finally:
         if hold is not None:
             os.close(hold)
-
-
-def _end(store: Path, folder: Path | None) -> int | None:
-    """Return the end of the archive, as of the last commit of the store."""
-    if folder is not None:
-        return None
-    from minicrawl.report.archived.page_versions import kept_pages
-    from minicrawl.report.snapshot import snapshot
-
-    with snapshot(store) as view, kept_pages(view) as archive:
-        return archive.end
-
-
-def _lost(store: Path, folder: Path | None) -> list[str]:
-    if folder is not None:
-        return []
-    from minicrawl.report.archived.page_versions import lost_pages
-    from minicrawl.store.reader import archive_folder, reading
-
-    with reading(store) as connection:
-        return list(lost_pages(connection, archive_folder(store)))

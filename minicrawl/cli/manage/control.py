@@ -13,7 +13,7 @@ from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.cli.output import show_facts, show_json
 from minicrawl.cli.store_options import STEER, json_option, store_option_for
 from minicrawl.config import Settings
-from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Reply, Verb, ask
+from minicrawl.control import CHANGEABLE, MOST_URLS, ControlRequest, Verb, ask
 from minicrawl.errors import UsageError
 
 _ACTIONS = ("show", "pause", "resume", "stop", *CHANGEABLE, "add")
@@ -62,8 +62,22 @@ def control(  # click passes arguments by name
     reply = ask(store, request)
     if as_json:
         show_json(reply)
-    else:
-        show_facts(_reply_facts(reply))
+        return
+    current: dict[str, Any] = reply["settings"]
+    delay = current["delay"]
+    show_facts(
+        [
+            ("crawl", f"{reply['state']}, process {reply['pid']}"),
+            ("requests", f"{reply['in_flight']:,} in flight"),
+            ("workers", f"{reply['workers']:,}"),
+            ("concurrency", f"{current['concurrency']:,}"),
+            ("delay", delay if isinstance(delay, str) else f"{delay:g} s"),
+            ("max-rate", current["max-rate"] or "no limit"),
+            ("hours", current["hours"] or "all day"),
+            ("pages", "no limit" if current["pages"] is None else f"{current['pages']:,}"),
+            ("small-edge", f"{current['small-edge']:g}"),
+        ]
+    )
 
 
 def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
@@ -78,19 +92,3 @@ def _request(action: str, values: tuple[str, ...]) -> ControlRequest:
     if values:
         raise UsageError(f"control {action} takes no value: {values[0]!r}")
     return ControlRequest(verb=Verb(action))
-
-
-def _reply_facts(reply: Reply) -> list[tuple[str, str]]:
-    settings: dict[str, Any] = reply["settings"]
-    delay = settings["delay"]
-    return [
-        ("crawl", f"{reply['state']}, process {reply['pid']}"),
-        ("requests", f"{reply['in_flight']:,} in flight"),
-        ("workers", f"{reply['workers']:,}"),
-        ("concurrency", f"{settings['concurrency']:,}"),
-        ("delay", delay if isinstance(delay, str) else f"{delay:g} s"),
-        ("max-rate", settings["max-rate"] or "no limit"),
-        ("hours", settings["hours"] or "all day"),
-        ("pages", "no limit" if settings["pages"] is None else f"{settings['pages']:,}"),
-        ("small-edge", f"{settings['small-edge']:g}"),
-    ]

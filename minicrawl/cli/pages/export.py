@@ -11,20 +11,18 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.archive.warc.wacz_key import WaczKey
-from minicrawl.cli.fields import field_option, fields_of
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.cli.pages.export_output import (
     GRAPHS,
     RAW,
     STDOUT,
-    ExportOutput,
+    Export,
     RowCount,
     listed,
     progress_of,
-    write_output,
 )
-from minicrawl.cli.parameters import option, switch, with_options
+from minicrawl.cli.parameters import field_option, fields_of, option, switch, with_options
 from minicrawl.cli.store_options import (
     READ,
     Moment,
@@ -39,9 +37,16 @@ from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.report.files.content_columns import SHORT_CONTENTS, content_columns
 from minicrawl.report.files.data_set import read_until
 from minicrawl.report.files.drawings import DRAWINGS
-from minicrawl.report.files.formats import FORMATS, GRAPH_FOLDER, WEB_ARCHIVES, format_of
 from minicrawl.report.files.graph_folder import refuse_folder
-from minicrawl.report.files.rows import WRITERS, contents_of, lines_of
+from minicrawl.report.files.rows import (
+    FORMATS,
+    GRAPH_FOLDER,
+    WEB_ARCHIVES,
+    WRITERS,
+    contents_of,
+    format_of,
+    lines_of,
+)
 from minicrawl.report.saved_ranks import convergence_of, convergence_text
 from minicrawl.report.selected_pages import COLUMNS, PageSelection, score_column
 from minicrawl.report.snapshot import Snapshot, snapshot
@@ -205,19 +210,28 @@ def export(
     if field and (is_graph or not has_rows):
         raise click.UsageError("--field needs a file of rows such as .csv, without --edges")
     taken = (*COLUMNS, *content_columns(), *map(score_column, listed(ranks)))
-    output = ExportOutput(
-        *(file, suffix, listed(ranks), columns, fields_of(field, taken)),
-        *(graph, row_group, purpose),
-        *(shard_bytes, since, force),
-        key=None if key is None else WaczKey.opened(key),
-    )
+    fields, signing = fields_of(field, taken), None if key is None else WaczKey.opened(key)
     with snapshot(store) as view, progress_of(file) as progress:
         if since is not None:
-            if since == LAST_RUN:
-                since = tables.last_run(view.connection)
-                output = output._replace(since=since)
+            since = tables.last_run(view.connection) if since == LAST_RUN else since
             selected = replace(selected, among=new_and_changed(view, since))
-        rows = write_output(view, selected, output, progress)
+        rows = Export(
+            snapshot=view,
+            selected=selected,
+            progress=progress,
+            file=file,
+            suffix=suffix,
+            ranks=listed(ranks),
+            contents=columns,
+            fields=fields,
+            graph=graph,
+            row_group=row_group,
+            purpose=purpose,
+            shard_bytes=shard_bytes,
+            since=since,
+            force=force,
+            key=signing,
+        ).write()
         if file != STDOUT:
             _tell_of(file, view, rows, as_json=as_json)
     click.get_current_context().exit(1 if rows.left_out else 0)

@@ -1,11 +1,14 @@
 """Writes what `minicrawl export` was asked for: a file or a data set, and counts its rows."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
@@ -22,10 +25,9 @@ from minicrawl.report.archived.usage import PermittedPages
 from minicrawl.report.files.data_card import has_usage_files, software
 from minicrawl.report.files.data_set import DataSet
 from minicrawl.report.files.drawings import DRAWINGS
-from minicrawl.report.files.formats import GRAPH_FOLDER, WEB_ARCHIVES
 from minicrawl.report.files.graph_folder import write_graph_folder
 from minicrawl.report.files.parquet import ROW_GROUP_BYTES, write_parquet
-from minicrawl.report.files.rows import WRITERS, lines_of
+from minicrawl.report.files.rows import GRAPH_FOLDER, WEB_ARCHIVES, WRITERS, Writer, lines_of
 from minicrawl.report.graph.source import unseen
 from minicrawl.report.links.written_links import RAW_COLUMNS, all_links
 from minicrawl.report.selected_graph import HostGraph, PageGraph
@@ -33,6 +35,9 @@ from minicrawl.report.selected_pages import COLUMNS, Block, PageSelection, block
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.wording import visible
+
+if TYPE_CHECKING:
+    from minicrawl.archive.warc.capture import Capture
 
 T = TypeVar("T")
 
@@ -44,29 +49,8 @@ GRAPHS: dict[str, type[PageGraph] | type[HostGraph]] = {"page": PageGraph, "host
 Write = Callable[[BinaryIO], None]
 
 
-class ExportOutput(NamedTuple):
-    """Destination and content of an export: pages with extra columns, or a graph."""
-
-    file: Path
-    suffix: str
-    ranks: list[str]
-    contents: list[str]
-    fields: dict[str, str]
-    """Selectors by the names of their columns."""
-    graph: str | None
-    row_group: int | None
-    purpose: str | None
-    shard_bytes: int | None
-    since: float | None
-    force: bool
-    key: WaczKey | None
-
-
 class RowCount:
-    """Counter of the rows written to a file, and of damaged responses left out.
-
-    `rows` is None if the file has no rows.
-    """
+    """Counter of rows, None if the file has none, and of damaged responses left out."""
 
     def __init__(self) -> None:
         self.rows: int | None = None
@@ -98,140 +82,140 @@ class RowCount:
             self.rows = written
 
 
-def _writer(
-    snapshot: Snapshot,
-    selected: PageSelection,
-    output: ExportOutput,
-    rows: RowCount,
-    progress: Progress,
-) -> Write:
-    suffix, ranks = output.suffix, output.ranks
-    if (lines := lines_of(suffix)) is not None:
-        found_lines = rows.of_each(lines(snapshot, rows.leave_out))
-        return lambda file: file.writelines(found_lines)
-    if suffix in WEB_ARCHIVES:
-        all_captures = rows.of_each(
-            captures(snapshot, selected, progress, rows.leave_out, rows.permitted)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """An export of selected pages with extra columns, or of a graph, to a file or a folder."""
+
+    snapshot: Snapshot
+    selected: PageSelection
+    progress: Progress
+    file: Path
+    suffix: str
+    ranks: list[str]
+    contents: list[str]
+    fields: dict[str, str]
+    """Selectors by the names of their columns."""
+    graph: str | None
+    row_group: int | None
+    purpose: str | None
+    shard_bytes: int | None
+    since: float | None
+    force: bool
+    key: WaczKey | None
+    rows: RowCount = field(default_factory=RowCount)
+
+    def write(self) -> RowCount:
+        """Write the file, and count its rows."""
+        if self.selected.folds:
+            refuse_without_near_duplicates(self.snapshot)
+        warn_of_unranked_pages(self.snapshot, {*self.ranks, self.selected.by})
+        if self.purpose:
+            self.rows.permitted = PermittedPages(self.snapshot, self.purpose)
+            if not has_usage_files(tables.settings(self.snapshot.connection)):
+                click.echo(
+                    "tdmrep.json and RSL files were not requested, so pages that only they "
+                    "reserve are not left out: crawl with --obey-usage",
+                    err=True,
+                )
+        if self.suffix == GRAPH_FOLDER:
+            graph = GRAPHS[self.graph or "page"](self.snapshot, self.selected, (), self.progress)
+            of_hosts = self.graph == "host"
+            self.rows.rows = write_graph_folder(graph.drawing(), self.file, of_hosts=of_hosts)
+        elif self.shard_bytes is not None:
+            self._write_data_set(self.shard_bytes)
+        elif self.file == STDOUT:
+            self._writer()(sys.stdout.buffer)
+        else:
+            write = self._writer()
+            with replacing(self.file) as draft:
+                write(draft)
+        return self.rows
+
+    def _writer(self) -> Write:
+        suffix, rows = self.suffix, self.rows
+        if (lines := lines_of(suffix)) is not None:
+            counted = rows.of_each(lines(self.snapshot, rows.leave_out))
+            return lambda file: file.writelines(counted)
+        if suffix in WEB_ARCHIVES:
+            captures, made_at = rows.of_each(self._captures()), self._read_until()
+            about = facts_of(self.snapshot)
+            if suffix == "wacz":
+                return lambda file: write_wacz(captures, file, made_at, about, self.key)
+            return lambda file: write_warc(captures, file, self.file.name, made_at, about)
+        pieces: Iterable[Block]
+        columns: Sequence[str]
+        if self.graph == RAW:
+            pieces, columns = all_links(self.snapshot, self.selected, self.progress), RAW_COLUMNS
+        elif self.graph is not None:
+            make = GRAPHS[self.graph]
+            graph = make(self.snapshot, self.selected, self.ranks, self.progress)
+            if suffix in DRAWINGS:
+                return partial(DRAWINGS[suffix], graph.drawing())
+            pieces, columns = graph.named_links(), graph.columns
+        else:
+            pieces, columns = self._pages()
+        write = self._row_writer()
+        return lambda file: rows.correct(write(rows.of_blocks(pieces), file, columns))
+
+    def _pages(self) -> tuple[Iterable[Block], Sequence[str]]:
+        """Return the rows of pages, and their columns."""
+        pages = blocks(self.snapshot, self.selected, self.ranks, self.progress)
+        if self.rows.permitted is not None:
+            pages = self.rows.permitted.of(pages)
+        leave_out = self.rows.leave_out
+        pieces = with_contents(self.snapshot, pages, self.contents, leave_out, self.fields)
+        columns = (*COLUMNS, *map(score_column, self.ranks), *self.contents, *self.fields)
+        return pieces, columns
+
+    def _captures(self) -> Iterator[Capture]:
+        rows = self.rows
+        return captures(self.snapshot, self.selected, self.progress, rows.leave_out, rows.permitted)
+
+    def _read_until(self) -> float:
+        return questions.last_reading(self.snapshot.connection)
+
+    def _row_writer(self) -> Writer:
+        if self.suffix != "parquet":
+            return WRITERS[self.suffix]
+        group, types = self.row_group or ROW_GROUP_BYTES, dict.fromkeys(self.fields, "VARCHAR")
+        most = self.shard_bytes
+        return partial(write_parquet, row_group_bytes=group, most_bytes=most, types=types)
+
+    def _write_data_set(self, shard_bytes: int) -> None:
+        """Write a folder of files, with its manifest and its data card."""
+        snapshot, rows, columns = self.snapshot, self.rows, list[str]()
+        made = DataSet(self.file, shard_bytes)
+        made.prepare(force=self.force)
+        if rows.permitted is None and tables.archive_end(snapshot.connection) is not None:
+            rows.permitted = PermittedPages(snapshot, None)
+        if self.suffix in WEB_ARCHIVES:
+            about, name = facts_of(snapshot), snapshot.path.stem
+            made.write_warcs(rows.of_each(self._captures()), self._read_until(), about, name)
+        else:
+            blocks, names = self._pages()
+            columns += names
+            made.write_rows(rows.of_blocks(blocks), self.suffix, columns, self._row_writer())
+        permitted = rows.permitted
+        made.finish(
+            {
+                "software": software(),
+                "store": snapshot.path.name,
+                "read_until": self._read_until(),
+                "since": self.since,
+                "purpose": self.purpose,
+                "columns": columns,
+                "rows": rows.rows,
+                "left_out": rows.left_out,
+                "denied": permitted.denied if permitted else 0,
+                "denied_versions": permitted.denied_versions if permitted else 0,
+                "usage": permitted.counts if permitted else None,
+                "settings": tables.settings(snapshot.connection),
+            }
         )
-        about, made_at = facts_of(snapshot), questions.last_reading(snapshot.connection)
-        if suffix == "wacz":
-            return lambda file: write_wacz(all_captures, file, made_at, about, output.key)
-        return lambda file: write_warc(all_captures, file, output.file.name, made_at, about)
-    graph = GRAPHS.get(output.graph or "")
-    if graph is not None and suffix in DRAWINGS:
-        return partial(DRAWINGS[suffix], graph(snapshot, selected, ranks, progress).drawing())
-    pieces: Iterable[Block]
-    columns: Sequence[str]
-    if output.graph == RAW:
-        pieces, columns = all_links(snapshot, selected, progress), RAW_COLUMNS
-    elif graph is not None:
-        pieces, columns = graph(snapshot, selected, ranks, progress).named_links(), graph.columns
-    else:
-        pieces, columns = _pages(snapshot, selected, output, rows, progress)
-    write = WRITERS[suffix]
-    if suffix == "parquet":
-        group, types = output.row_group or ROW_GROUP_BYTES, dict.fromkeys(output.fields, "VARCHAR")
-        write = partial(write_parquet, row_group_bytes=group, types=types)
-    return lambda file: rows.correct(write(rows.of_blocks(pieces), file, columns))
-
-
-def _pages(
-    snapshot: Snapshot,
-    selected: PageSelection,
-    output: ExportOutput,
-    rows: RowCount,
-    progress: Progress,
-) -> tuple[Iterable[Block], Sequence[str]]:
-    """Return the rows of pages, and their columns."""
-    pages = blocks(snapshot, selected, output.ranks, progress)
-    if rows.permitted is not None:
-        pages = rows.permitted.of(pages)
-    pieces = with_contents(snapshot, pages, output.contents, rows.leave_out, output.fields)
-    columns = (*COLUMNS, *map(score_column, output.ranks), *output.contents, *output.fields)
-    return pieces, columns
-
-
-def _write_data_set(
-    snapshot: Snapshot,
-    selected: PageSelection,
-    output: ExportOutput,
-    rows: RowCount,
-    progress: Progress,
-) -> None:
-    """Write a folder of files, with its manifest and its data card."""
-    assert output.shard_bytes is not None, "the output is a data set"
-    made = DataSet(output.file, output.shard_bytes)
-    made.prepare(force=output.force)
-    read_until, columns = questions.last_reading(snapshot.connection), list[str]()
-    if rows.permitted is None and tables.archive_end(snapshot.connection) is not None:
-        rows.permitted = PermittedPages(snapshot, None)
-    if output.suffix in WEB_ARCHIVES:
-        all_captures = captures(snapshot, selected, progress, rows.leave_out, rows.permitted)
-        made.write_warcs(
-            rows.of_each(all_captures), read_until, facts_of(snapshot), snapshot.path.stem
-        )
-    else:
-        blocks, names = _pages(snapshot, selected, output, rows, progress)
-        columns += names
-        write = WRITERS[output.suffix]
-        if output.suffix == "parquet":
-            group = output.row_group or ROW_GROUP_BYTES
-            types, most = dict.fromkeys(output.fields, "VARCHAR"), output.shard_bytes
-            write = partial(write_parquet, row_group_bytes=group, most_bytes=most, types=types)
-        made.write_rows(rows.of_blocks(blocks), output.suffix, columns, write)
-    permitted = rows.permitted
-    made.finish(
-        {
-            "software": software(),
-            "store": snapshot.path.name,
-            "read_until": read_until,
-            "since": output.since,
-            "purpose": output.purpose,
-            "columns": columns,
-            "rows": rows.rows,
-            "left_out": rows.left_out,
-            "denied": permitted.denied if permitted else 0,
-            "denied_versions": permitted.denied_versions if permitted else 0,
-            "usage": permitted.counts if permitted else None,
-            "settings": tables.settings(snapshot.connection),
-        }
-    )
 
 
 def listed(names: str | None) -> list[str]:
     return list(dict.fromkeys(filter(None, map(str.strip, (names or "").split(",")))))
-
-
-def write_output(
-    snapshot: Snapshot, selected: PageSelection, output: ExportOutput, progress: Progress
-) -> RowCount:
-    """Write the file, and count its rows."""
-    if selected.folds:
-        refuse_without_near_duplicates(snapshot)
-    warn_of_unranked_pages(snapshot, {*output.ranks, selected.by})
-    rows = RowCount()
-    if output.purpose:
-        rows.permitted = PermittedPages(snapshot, output.purpose)
-        if output.purpose and not has_usage_files(tables.settings(snapshot.connection)):
-            click.echo(
-                "tdmrep.json and RSL files were not requested, so pages that only they "
-                "reserve are not left out: crawl with --obey-usage",
-                err=True,
-            )
-    if output.suffix == GRAPH_FOLDER:
-        graph = GRAPHS[output.graph or "page"](snapshot, selected, (), progress).drawing()
-        rows.rows = write_graph_folder(graph, output.file, of_hosts=output.graph == "host")
-        return rows
-    if output.shard_bytes is not None:
-        _write_data_set(snapshot, selected, output, rows, progress)
-        return rows
-    write = _writer(snapshot, selected, output, rows, progress)
-    if output.file == STDOUT:
-        write(sys.stdout.buffer)
-    else:
-        with replacing(output.file) as draft:
-            write(draft)
-    return rows
 
 
 def progress_of(file: Path) -> AbstractContextManager[Progress]:

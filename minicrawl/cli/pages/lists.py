@@ -115,28 +115,22 @@ def _listing(
 
 
 def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
-    match form:
-        case "json":
-            show_json([dict(zip(columns, row, strict=True)) for row in rows])
-        case "csv":
-            from minicrawl.report.files.rows import write_csv
+    """Show rows; as a table numbers first, without empty columns of text."""
+    if form == "json":
+        show_json([dict(zip(columns, row, strict=True)) for row in rows])
+    elif form == "csv":
+        from minicrawl.report.files.rows import write_csv
 
-            block: Block = {name: [row[i] for row in rows] for i, name in enumerate(columns)}
-            write_csv([block], sys.stdout.buffer, columns)
-        case "table":
-            _show_table(columns, rows)
-
-
-def _show_table(columns: Sequence[str], rows: Rows) -> None:
-    """Show a table, numbers first, without empty columns of text."""
-    if not rows:
+        block: Block = {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+        write_csv([block], sys.stdout.buffer, columns)
+    elif rows:
+        places = range(len(columns))
+        texts = [i for i in places if columns[i] in _TEXTS and any(row[i] for row in rows)]
+        order = [*(i for i in places if columns[i] not in _TEXTS), *texts]
+        lines = ([_cell(columns[i], row[i]) for i in order] for row in rows)
+        show_list([columns[i] for i in order], lines, texts=len(texts))
+    else:
         click.echo(NONE)
-        return
-    places = range(len(columns))
-    texts = [i for i in places if columns[i] in _TEXTS and any(row[i] for row in rows)]
-    order = [*(i for i in places if columns[i] not in _TEXTS), *texts]
-    lines = ([_cell(columns[i], row[i]) for i in order] for row in rows)
-    show_list([columns[i] for i in order], lines, texts=len(texts))
 
 
 def _cell(name: str, value: object) -> str:
@@ -236,12 +230,6 @@ def changes(snapshot: Snapshot, host: str | None, since: float | None) -> Found:
     return Change, find_changes(snapshot, since, host)
 
 
-def _with_texts(snapshot: Snapshot, rows: Any) -> Rows:
-    from minicrawl.report.links.written_links import with_texts
-
-    return with_texts(snapshot, rows)
-
-
 def _all_verdicts(snapshot: Snapshot) -> str:
     from minicrawl.report.links.problems import linked_verdicts
 
@@ -260,6 +248,12 @@ def _broken_options(command: Command) -> Command:
     )
     each = click.option("--each", is_flag=True, help="List the links of each page.")
     return verdict(each(command))
+
+
+def _with_texts(snapshot: Snapshot, rows: Any) -> Rows:
+    from minicrawl.report.links.written_links import with_texts
+
+    return with_texts(snapshot, rows)
 
 
 @_listing(

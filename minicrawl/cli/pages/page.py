@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli.fields import field_option, fields_of
 from minicrawl.cli.options import MAIN, MARKDOWN, refuse_without_text
 from minicrawl.cli.output import show_json, show_list
-from minicrawl.cli.parameters import number, option, switch, with_options
+from minicrawl.cli.parameters import field_option, fields_of, number, option, switch, with_options
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot

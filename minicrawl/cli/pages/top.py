@@ -2,38 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
+from minicrawl.cli import store_options
 from minicrawl.cli.output import percent, show_json, show_list
 from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import (
-    json_option,
-    refuse_without_near_duplicates,
-    selection_options,
-    store_option,
-    tell_of_importance,
-    warn_of_unranked_pages,
-)
 from minicrawl.report.saved_ranks import RISING
 from minicrawl.report.selected_pages import PageSelection, top as top_pages
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.store.derived.ranks import OPIC
 
-if TYPE_CHECKING:
-    from minicrawl.report.graph.top_sites import RankedSite
-
 
 @click.command()
-@selection_options(count=100)
+@store_options.selection_options(count=100)
 @with_options
-@json_option
-@store_option
+@store_options.json_option
+@store_options.store_option
 def top(
     store: Path,
     selection: PageSelection,
@@ -57,33 +45,37 @@ def top(
     it is estimated from the cash that has flowed. The last line gives the error. The rank is the
     place among all known pages. `found` numbers the pages in order of discovery.
     """
-    _refuse_conflicts(selection, by, sites=sites, rising=rising, fold=fold)
-    if takes_all and (sites or selection.unread):
-        raise click.UsageError("--all is for pages that were read: leave out --sites and --unread")
+    for is_refused, why in (
+        (rising and by != OPIC, "--rising is an order of its own: leave out --by"),
+        (sites and (rising or by == RISING), "--rising is an order of pages: leave out --sites"),
+        (
+            sites and not selection.is_all,
+            "--sites cannot be combined with --host, --unread and --fetched",
+        ),
+        (sites and fold, "--fold is for pages: leave out --sites"),
+        (
+            takes_all and (sites or selection.unread),
+            "--all is for pages that were read: leave out --sites and --unread",
+        ),
+    ):
+        if is_refused:
+            raise click.UsageError(why)
     by = RISING if rising else by
     selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
     with snapshot(store) as view:
-        warn_of_unranked_pages(view, [by])
-        if sites:
-            from minicrawl.report.graph.top_sites import top_sites
-
-            with progress("links") as advance:
-                ranked = top_sites(view, selection.count, by, advance)
-            _show_sites(view, ranked, by, as_json)
-            return
+        store_options.warn_of_unranked_pages(view, [by])
         if fold:
-            refuse_without_near_duplicates(view)
-        pages = top_pages(view, selection)
-        if as_json:
-            show_json(list(pages))
-            return
-        _show_pages(pages, by, fold=fold)
-        tell_of_importance(view)
+            store_options.refuse_without_near_duplicates(view)
+        (_top_sites if sites else _top_pages)(view, selection, as_json)
 
 
-def _show_pages(pages: Iterable[Mapping[str, Any]], by: str, *, fold: bool) -> None:
-    def line(page: Mapping[str, Any]) -> tuple[str, ...]:
-        return (
+def _top_pages(snapshot: Snapshot, selection: PageSelection, as_json: bool) -> None:
+    pages, by, fold = top_pages(snapshot, selection), selection.by, selection.folds
+    if as_json:
+        show_json(list(pages))
+        return
+    lines = (
+        (
             f"{page['rank']:,}",
             *_score_beside(page["score"], by),
             percent(page["importance"]),
@@ -95,33 +87,20 @@ def _show_pages(pages: Iterable[Mapping[str, Any]], by: str, *, fold: bool) -> N
             page["url"],
             page["title"],
         )
-
+        for page in pages
+    )
     score, alike = () if by == OPIC else (by,), ("alike",) if fold else ()
     numbers = ("rank", *score, "importance", "in-links", "depth", "found", "status", *alike)
-    show_list((*numbers, "url", "title"), map(line, pages), texts=2)
+    show_list((*numbers, "url", "title"), lines, texts=2)
+    store_options.tell_of_importance(snapshot)
 
 
-def _score_beside(score: float | None, by: str) -> tuple[str, ...]:
-    """Return the cells beside the rank: the score by another rank than the importance."""
-    if by == OPIC:
-        return ()
-    return ("-" if score is None else f"{score:.2f}" if by == RISING else percent(score),)
+def _top_sites(snapshot: Snapshot, selection: PageSelection, as_json: bool) -> None:
+    from minicrawl.report.graph.top_sites import top_sites
 
-
-def _refuse_conflicts(
-    selection: PageSelection, by: str, *, sites: bool, rising: bool, fold: bool
-) -> None:
-    if rising and by != OPIC:
-        raise click.UsageError("--rising is an order of its own: leave out --by")
-    if sites and (rising or by == RISING):
-        raise click.UsageError("--rising is an order of pages: leave out --sites")
-    if sites and not selection.is_all:
-        raise click.UsageError("--sites cannot be combined with --host, --unread and --fetched")
-    if sites and fold:
-        raise click.UsageError("--fold is for pages: leave out --sites")
-
-
-def _show_sites(snapshot: Snapshot, sites: list[RankedSite], by: str, as_json: bool) -> None:
+    by = selection.by
+    with progress("links") as advance:
+        sites = top_sites(snapshot, selection.count, by, advance)
     if as_json:
         show_json(sites)
         return
@@ -141,4 +120,11 @@ def _show_sites(snapshot: Snapshot, sites: list[RankedSite], by: str, as_json: b
     headings = ("rank", *score, "importance", "sum of its pages", "pages", "fetched", "site")
     show_list(headings, lines, texts=1)
     if by == OPIC:
-        tell_of_importance(snapshot)
+        store_options.tell_of_importance(snapshot)
+
+
+def _score_beside(score: float | None, by: str) -> tuple[str, ...]:
+    """Return the cells beside the rank: the score by another rank than the importance."""
+    if by == OPIC:
+        return ()
+    return ("-" if score is None else f"{score:.2f}" if by == RISING else percent(score),)

@@ -5,6 +5,5 @@ errors       pages that failed, and the next pages
 check        a store against its laws, a server against cloaking
 refine       converged ranks
 plot         a crawl in one picture
-graph        size, components and distances of a graph
-graph_facts  these in words
+graph        size, components and distances of a graph, in words
 """

@@ -13,7 +13,6 @@ from minicrawl.cli.options import CONFIG_VARIABLE, loaded_from
 from minicrawl.cli.output import share, show_facts, show_json
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_option
-from minicrawl.config import Settings
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted, visible
 
@@ -62,19 +61,15 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
     seed = canonical_seed(url)
     if seed is None:
         raise UsageError(f"--cloaking: {url!a} is not a URL")
+    chosen = os.environ.get(CONFIG_VARIABLE)
+    settings = loaded_from({}, Path(chosen) if chosen else None).settings
     with progress("four requests"):
-        cloaking = asyncio.run(check_cloaking(seed, _settings(), SystemClock()))
+        cloaking = asyncio.run(check_cloaking(seed, settings, SystemClock()))
     if as_json:
         show_json(cloaking)
     else:
         show_facts(_cloaking_facts(cloaking))
     return cloaking.is_cloaked
-
-
-def _settings() -> Settings:
-    """Return the settings of a crawl, from the environment and the settings file."""
-    chosen = os.environ.get(CONFIG_VARIABLE)
-    return loaded_from({}, Path(chosen) if chosen else None).settings
 
 
 def _cloaking_facts(cloaking: Cloaking) -> Iterator[tuple[str, str]]:
@@ -91,7 +86,9 @@ def _cloaking_facts(cloaking: Cloaking) -> Iterator[tuple[str, str]]:
     for name, is_crawler in (("crawler", True), ("browser", False)):
         for line in cloaking.only_for(crawler=is_crawler) if cloaking.is_cloaked else ():
             yield f"only for {name}", line[:_LONGEST]
-    yield "verdict", _verdict(cloaking)
+    is_unsteady = "not known: the page changes too much by itself"
+    same = is_unsteady if cloaking.is_unsteady else "the same for both"
+    yield "verdict", "served differently" if cloaking.is_cloaked else same
 
 
 _LONGEST = 200
@@ -102,11 +99,3 @@ def _told(answer: PageAnswer) -> str:
         return f"{answer.url}: {answer.why}"
     links, vary = counted(len(answer.page.links), "link"), ", Vary: User-Agent"
     return f"{answer.url}: {answer.page.title!r}, {links}{vary if answer.varies else ''}"
-
-
-def _verdict(cloaking: Cloaking) -> str:
-    if cloaking.is_cloaked:
-        return "served differently"
-    if cloaking.is_unsteady:
-        return "not known: the page changes too much by itself"
-    return "the same for both"

@@ -10,16 +10,8 @@ from minicrawl.cli.output import short_time, show_json, show_list, units
 from minicrawl.cli.state.status import UNKNOWN
 from minicrawl.cli.store_options import count_option, json_option, store_option
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.states.errors import (
-    KINDS,
-    ErrorKind,
-    ErrorQuery,
-    ErrorReport,
-    FailedPage,
-    FailingHost,
-    errors as find_errors,
-)
-from minicrawl.report.waiting_pages import WaitingPage, waiting
+from minicrawl.report.states.errors import KINDS, errors as find_errors
+from minicrawl.report.waiting_pages import waiting
 from minicrawl.states import State
 
 KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
@@ -50,41 +42,29 @@ def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_jso
     """
     states = frozenset(State.labelled(kind) for kind in kinds)
     with snapshot(store) as view:
-        report = find_errors(view, ErrorQuery(kinds=states, host=host, count=n))
+        report = find_errors(view, states, host, n)
     if as_json:
         show_json(report)
     elif report.kinds:
-        _show_errors(report)
+        lines = [
+            (f"{kind.pages:,}", f"{kind.requests:,}", f"{kind.share:.1%}", *kind[:1], *kind[4:])
+            for kind in report.kinds
+        ]
+        show_list(KIND_HEADINGS, lines, texts=2)
+        if report.pages:
+            click.echo()
+            hosts = (
+                (f"{host.pages:,}", host.kind, host.host, host.detail) for host in report.hosts
+            )
+            show_list(HOST_HEADINGS, hosts, texts=2)
+            click.echo()
+            pages = (
+                (short_time(at or "never"), str(status or "-"), kind, url, detail)
+                for url, kind, status, detail, at in report.pages
+            )
+            show_list(PAGE_HEADINGS, pages, texts=2)
     else:
         click.echo(NO_FAILURES)
-
-
-def _show_errors(report: ErrorReport) -> None:
-    show_list(KIND_HEADINGS, map(_kind_line, report.kinds), texts=2)
-    if report.pages:
-        click.echo()
-        show_list(HOST_HEADINGS, map(_host_line, report.hosts), texts=2)
-        click.echo()
-        show_list(PAGE_HEADINGS, map(_page_line, report.pages), texts=2)
-
-
-def _kind_line(kind: ErrorKind) -> tuple[str, ...]:
-    return (
-        f"{kind.pages:,}",
-        f"{kind.requests:,}",
-        f"{kind.share:.1%}",
-        kind.kind,
-        kind.means,
-        kind.helps,
-    )
-
-
-def _host_line(host: FailingHost) -> tuple[str, ...]:
-    return f"{host.pages:,}", host.kind, host.host, host.detail
-
-
-def _page_line(page: FailedPage) -> tuple[str, ...]:
-    return short_time(page.at or "never"), str(page.status or "-"), page.kind, page.url, page.detail
 
 
 @click.command()
@@ -104,16 +84,16 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
         if as_json:
             show_json(waiting(view, n))
         else:
-            show_list(WAITING_HEADINGS, map(_waiting_line, waiting(view, n)), texts=1)
-
-
-def _waiting_line(page: WaitingPage) -> tuple[str, ...]:
-    return (
-        f"{page.rank:,}",
-        UNKNOWN if page.key is None else units(page.key),
-        units(page.given),
-        units(page.cash),
-        str(page.depth),
-        f"{page.inlinks:,}",
-        page.url,
-    )
+            lines = (
+                (
+                    f"{page.rank:,}",
+                    UNKNOWN if page.key is None else units(page.key),
+                    units(page.given),
+                    units(page.cash),
+                    str(page.depth),
+                    f"{page.inlinks:,}",
+                    page.url,
+                )
+                for page in waiting(view, n)
+            )
+            show_list(WAITING_HEADINGS, lines, texts=1)

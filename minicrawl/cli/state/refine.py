@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +15,6 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.errors import Interrupted
 from minicrawl.frontier.importance import UNTIL
-
-if TYPE_CHECKING:
-    from minicrawl.crawl.refinement.converged_ranks import Refined
-
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -49,38 +44,31 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     and does not affect the order of a resumed crawl. Repeat the command to continue an interrupted
     run.
     """
-    from minicrawl.crawl.refinement.converged_ranks import refine as refine_store
+    from minicrawl.crawl.refinement.converged_ranks import TOP, refine as refine_store
 
     with _while_undisturbed() as goes_on, progress("refine") as advance:
         refined = refine_store(store, until=until, to=to, progress=advance, goes_on=goes_on)
     if refined is None or not refined.converged:
-        raise Interrupted(_interrupted(refined))
+        if refined is None or not refined.is_kept:
+            why = "interrupted before the ranks were worth keeping: run the same command again"
+            raise Interrupted(why)
+        raise Interrupted(
+            f"interrupted; ranks with an error of at most {refined.error_bound:.1e} are kept: "
+            "run the same command to resume"
+        )
     if as_json:
         show_json(refined)
-    else:
-        show_facts(_refined_facts(refined))
-
-
-def _refined_facts(refined: Refined) -> list[tuple[str, str]]:
-    from minicrawl.crawl.refinement.converged_ranks import TOP
-
-    return [
-        ("store", str(refined.store)),
-        ("pages", f"{refined.pages:,}"),
-        ("links", f"{refined.links:,}"),
-        ("rounds", f"{refined.rounds:,}"),
-        ("error", f"at most {refined.error_bound:.1e}, summed over all shares"),
-        ("moved", f"{refined.moved:.3g} of at most 2, summed over all shares"),
-        ("unchanged", f"{refined.top_kept} of the top {min(TOP, refined.pages)} pages"),
-    ]
-
-
-def _interrupted(refined: Refined | None) -> str:
-    if refined is None or not refined.is_kept:
-        return "interrupted before the ranks were worth keeping: run the same command again"
-    return (
-        f"interrupted; ranks with an error of at most {refined.error_bound:.1e} are kept: "
-        "run the same command to resume"
+        return
+    show_facts(
+        [
+            ("store", str(refined.store)),
+            ("pages", f"{refined.pages:,}"),
+            ("links", f"{refined.links:,}"),
+            ("rounds", f"{refined.rounds:,}"),
+            ("error", f"at most {refined.error_bound:.1e}, summed over all shares"),
+            ("moved", f"{refined.moved:.3g} of at most 2, summed over all shares"),
+            ("unchanged", f"{refined.top_kept} of the top {min(TOP, refined.pages)} pages"),
+        ]
     )
 
 

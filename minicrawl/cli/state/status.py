@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from minicrawl.cli.options import graph_of_option
 from minicrawl.cli.output import show_facts, show_json, show_list
 from minicrawl.cli.parameters import switch, with_options
-from minicrawl.cli.state.graph_facts import sample_facts
+from minicrawl.cli.state.graph import sample_facts
 from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
@@ -27,10 +26,6 @@ from minicrawl.report.saved_ranks import convergence_text
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.cuts import cuts
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate
-
-if TYPE_CHECKING:
-    from minicrawl.report.states.content_counts import ContentRow
-
 
 STORED_HEADINGS = ("number", "of", "size", "part")
 
@@ -72,14 +67,20 @@ def status(
     --graph-stats`). Otherwise a small graph is measured now; a large one only with `--graph`, else
     its last sample is shown. `minicrawl check` verifies the store itself.
     """
-    from minicrawl.report.states.content_counts import counts_of
+    from minicrawl.report.links.problems import linked_verdicts
+    from minicrawl.report.states.content_counts import content_rows, counts_of
 
     progress = crawl_status.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
     live = dict(_live(store))
-    linked = _linked(store, progress, of_many=wants_graph)
-    content = _content(store, progress, of_many=wants_stored)
+    is_large = progress.pages_known > sampling_process.MOST_AT_ONCE
+    linked = content = None
+    with snapshot(store) if wants_graph or wants_stored or not is_large else nullcontext() as view:
+        if view is not None and (wants_graph or not is_large) and view.frontier.terms.links:
+            linked = linked_verdicts(view)
+        if view is not None and (wants_stored or not is_large):
+            content = content_rows(view, most=None if wants_stored else _MOST_RESPONSES)
     cut = cuts(store, progress, even_of_many=wants_stored)
     sample = shown_sample(store, graph_of, is_running=bool(live), even_of_many=wants_graph)
     if as_json:
@@ -110,31 +111,6 @@ def status(
         show_facts(sample_facts(sample, time.time()))
 
 
-def _linked(store: Path, progress: crawl_status.Status, *, of_many: bool) -> dict[str, int] | None:
-    """Count linked pages and files by verdict.
-
-    Return None for a store without links, and for a large one unless asked for.
-    """
-    if progress.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
-        return None
-    from minicrawl.report.links.problems import linked_verdicts
-
-    with snapshot(store) as view:
-        return linked_verdicts(view) if view.frontier.terms.links else None
-
-
-def _content(
-    store: Path, progress: crawl_status.Status, *, of_many: bool
-) -> list[ContentRow] | None:
-    """Count kept and left-out URLs. Return None for a large store, unless asked for."""
-    if progress.pages_known > sampling_process.MOST_AT_ONCE and not of_many:
-        return None
-    from minicrawl.report.states.content_counts import content_rows
-
-    with snapshot(store) as view:
-        return content_rows(view, most=None if of_many else _MOST_RESPONSES)
-
-
 def _live(store: Path) -> Iterator[tuple[str, str]]:
     """Yield the state of a running crawl, if there is one."""
     with suppress(MinicrawlError):
@@ -156,8 +132,14 @@ def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, st
     yield "found per fetch", _number(progress.found_per_fetch, " pages")
     yield "G", f"{_number(progress.g, ' units')}, error factor M/G {_number(progress.error_factor)}"
     yield "running time", UNKNOWN if progress.running_s is None else as_duration(progress.running_s)
-    yield "fetches per second", _pace(progress.fetches_per_second)
-    yield "downloaded", _size(progress.bytes) + _throughput(progress)
+    pages_per_s = progress.fetches_per_second
+    yield (
+        "fetches per second",
+        UNKNOWN if pages_per_s is None else rate(pages_per_s).removesuffix("/s"),
+    )
+    pace = progress.bytes / progress.running_s if progress.running_s and progress.bytes else None
+    throughput = "" if pace is None else f", {_size(round(pace))} a second"
+    yield "downloaded", f"{_size(progress.bytes)}{throughput}"
     yield "store", f"{store}, {_size(progress.store_bytes)}"
     for end, size in progress.beside_bytes.items():
         yield "", f"{store}{end}, {_size(size)}"
@@ -175,14 +157,6 @@ def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, st
         yield "resume with", progress.command
 
 
-def _throughput(progress: crawl_status.Status) -> str:
-    return (
-        f", {_size(round(progress.bytes / progress.running_s))} a second"
-        if progress.running_s and progress.bytes
-        else ""
-    )
-
-
 def _count(number: int | None) -> str:
     return UNKNOWN if number is None else f"{number:,}"
 
@@ -196,10 +170,6 @@ def _counts(counts: Mapping[str, int] | None) -> str:
 
 def _number(number: float | None, unit: str = "") -> str:
     return UNKNOWN if number is None else f"{number:,.2f}{unit}"
-
-
-def _pace(per_second: float | None) -> str:
-    return UNKNOWN if per_second is None else rate(per_second).removesuffix("/s")
 
 
 def _size(count: float | None) -> str:

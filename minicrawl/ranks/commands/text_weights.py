@@ -79,11 +79,11 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
     urls, query_words = named.names.of(range(nodes)), set(words_of(query))
     node_of = {url: node for node, url in enumerate(urls)}
     counts: dict[int, int] = {}
-    for link in words_of_links(snapshot, urls):
-        words = sum(word in query_words for word in words_of(link.words))
-        target = _end_of(snapshot, source, node_of, link.target) if words else None
+    for page, url, text in words_of_links(snapshot, urls):
+        words = sum(word in query_words for word in words_of(text))
+        target = _end_of(snapshot, source, node_of, url) if words else None
         if target is not None:
-            key = link.source * nodes + target
+            key = page * nodes + target
             counts[key] = max(words, counts.get(key, 0))
     links = np.fromiter(counts, np.int64, len(counts))
     amounts = np.fromiter(counts.values(), np.float64, len(counts))

@@ -118,8 +118,13 @@ def _with_needed(
             requisites.add(answer.requested.fetched)
             if has_requisites:
                 requisites.add_page(answer)
-            if has_files:
-                requisites.add(_linked_files(snapshot, answer))
+            if has_files and media_type_of(answer)[0] in PAGE_TYPES:
+                parsed = references(*decoded_page(answer))
+                base = canonical(parsed.base, answer.url) if parsed.base else None
+                for url, _ in resolved_urls(parsed.links, base or answer.url):
+                    linked = snapshot.find(split(url))
+                    if linked is not None and snapshot.states[linked] == State.TYPE:
+                        requisites.add([url])
     yield from ((None, answer) for answer in requisites.answers())
 
 
@@ -129,17 +134,6 @@ def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
 
     connection = snapshot.connection
     return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
-
-
-def _linked_files(snapshot: Snapshot, answer: Answer) -> Iterator[str]:
-    """Yield the files that a page links to."""
-    if media_type_of(answer)[0] in PAGE_TYPES:
-        parsed = references(*decoded_page(answer))
-        base = canonical(parsed.base, answer.url) if parsed.base else None
-        for url, _ in resolved_urls(parsed.links, base or answer.url):
-            page = snapshot.find(split(url))
-            if page is not None and snapshot.states[page] == State.TYPE:
-                yield url
 
 
 def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:

@@ -7,7 +7,6 @@ damaged, or lacks markup, has no words.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from minicrawl.archive.record import RecordKind
 from minicrawl.report.archived.page_versions import kept_pages, readable_version
@@ -19,17 +18,8 @@ WITH_WORDS = int(DocumentType.HTML | DocumentType.MARKDOWN)
 """Types of documents whose links have words."""
 
 
-class LinkWords(NamedTuple):
-    """Link of a page, with the words in and around it."""
-
-    source: int
-    """Index of the page among the requested ones."""
-    target: str
-    words: str
-
-
-def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWords]:
-    """Yield all links of these pages; nothing if pages are not archived."""
+def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the links of kept pages: index of the page, target, and the words in and around it."""
     if tables.archive_end(snapshot.connection) is None:
         return
     from minicrawl.web.documents.document import parse_document
@@ -39,9 +29,8 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[LinkWord
     with kept_pages(snapshot) as archive:
         for source, url in enumerate(urls):
             version = readable_version(archive, url)
-            if version is None or version.answer.kind is RecordKind.TEXT:
-                continue
-            answer = version.answer
-            page = parse_document(answer.body, url, answer.headers, options, types=WITH_WORDS)
-            for target, words in zip(page.links, page.words, strict=True):
-                yield LinkWords(source, target, words)
+            if version is not None and version.answer.kind is not RecordKind.TEXT:
+                answer = version.answer
+                page = parse_document(answer.body, url, answer.headers, options, types=WITH_WORDS)
+                for target, words in zip(page.links, page.words, strict=True):
+                    yield source, target, words

@@ -81,10 +81,7 @@ class ComparedTexts(AbstractContextManager["ComparedTexts"]):
 
 
 def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
-    """Return the texts that packages extract from a page; None if only its text was archived.
-
-    The main text of a document other than HTML is its whole text.
-    """
+    """Return the texts that packages extract from a page; None if only its text was archived."""
     if page.answer.kind is RecordKind.TEXT:
         return None
     _begin_texts(page, texts)
@@ -158,10 +155,7 @@ class _TextTurn:
 
 
 class _TextTurns:
-    """Pages whose texts are made by several processes at once.
-
-    A process that is done gets the next page while others work on slower ones.
-    """
+    """Pages whose texts several processes make; one that is done gets the next page."""
 
     def __init__(self, makers: Sequence[PageTexts], warn: Callable[[str], None]) -> None:
         self._names, self._idle, self._warn = makers[0].names, [*makers], warn

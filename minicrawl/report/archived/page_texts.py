@@ -84,7 +84,11 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         if self._spent_s[name] > self._most_of_a_site_s:
             raise NoText(f"its text was not made: other pages of {name} took too long")
         page = markup[:_MOST_READ]
-        if samples := self._new_samples(host):
+        samples: list[str] = []
+        if self.names and host not in self._hosts and host not in self._too_slow:
+            self._hosts.add(host)
+            samples = [page[:_MOST_READ] for page in self._sample(host)]
+        if samples:
             # Other processes work while this one learns: a page behind the samples would not fit
             # into the pipe, and the parent would wait.
             self._ask(samples, host)
@@ -123,13 +127,6 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         It is processor time: on a busy machine every page would be a slow one.
         """
         self._spent_s[name] += max(0.0, cost_s - USUAL_S)
-
-    def _new_samples(self, host: str) -> list[str]:
-        """Return sample pages of a new host, unless learning from them timed out."""
-        if host in self._hosts or host in self._too_slow or not self.names:
-            return []
-        self._hosts.add(host)
-        return [page[:_MOST_READ] for page in self._sample(host)]
 
     def _learn(self, host: str, name: str) -> None:
         """Wait until the process has learned from the samples of a host."""
@@ -189,7 +186,8 @@ def main() -> None:
             began = time.process_time()
             try:
                 if isinstance(page, list):
-                    of_host[url] = [_for_site(make, page) for make in makers]
+                    learners = ((make, getattr(make, "for_site", None)) for make in makers)
+                    of_host[url] = [learn(page) if learn else make for make, learn in learners]
                 elif not error:
                     own = of_host.get(urlsplit(url).hostname or "", makers)
                     texts = _made(names, own, page, url)
@@ -199,11 +197,6 @@ def main() -> None:
 
 
 TextMaker = Callable[[str, str], str]
-
-
-def _for_site(make: TextMaker, pages: Sequence[str]) -> TextMaker:
-    for_site = getattr(make, "for_site", None)
-    return make if for_site is None else for_site(pages)
 
 
 def _made(

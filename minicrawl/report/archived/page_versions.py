@@ -21,7 +21,7 @@ from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, NoText, UsageError
 from minicrawl.own_files import refuse_links
-from minicrawl.report.archived.requisites import decoded_page, decoded_text, media_type_of
+from minicrawl.report.archived.requisites import decoded_page, media_type_of
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.states import State
 from minicrawl.store import questions, tables
@@ -49,7 +49,7 @@ class PageVersion:
         """The body as text, decoded by its declared encoding."""
         if self.answer.kind is RecordKind.TEXT:
             return self.answer.body.decode("utf-8", "replace")
-        return decoded_text(self.answer)
+        return decoded_page(self.answer)[0]
 
     def references(self, reader: ReferenceReader | None = None) -> References:
         """Return the links and assets of HTML as written, with queries in the page's encoding."""
@@ -207,8 +207,7 @@ def version(
     A failure is the last version only if there is no other.
     """
     with kept_pages(snapshot) as archive:
-        url = _kept_url(snapshot, archive, text)
-        rows = _kept_rows(snapshot, archive, url)
+        url, rows = _kept_rows(snapshot, archive, text)
         chosen = number or _last_at(url, rows, at)
         if chosen > len(rows):
             known = counted(len(rows), "version")
@@ -234,8 +233,7 @@ def versions(snapshot: Snapshot, text: str) -> list[VersionRow]:
     first_with: dict[bytes, int] = {}
     rows: list[VersionRow] = []
     with kept_pages(snapshot) as archive:
-        url = _kept_url(snapshot, archive, text)
-        for number, row in enumerate(_kept_rows(snapshot, archive, url), 1):
+        for number, row in enumerate(_kept_rows(snapshot, archive, text)[1], 1):
             try:
                 answer = archive.answer(row.place)
             except Damaged:
@@ -255,29 +253,25 @@ def lost_pages(connection: tables.Connection, folder: Path) -> Iterator[str]:
         yield f"{folder}: kept pages are missing, as a crawl noticed at {iso(at)}"
 
 
-def _kept_url(snapshot: Snapshot, archive: ArchiveReader, text: str) -> str:
-    """Return the URL of a page, or of an archived resource, which is not a page of the store."""
+def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, text: str) -> tuple[str, list[IndexRow]]:
+    """Return the URL and the versions of a page, or of a resource that is no page of the store."""
     url = canonical(text)
-    if url is not None and archive.versions(url):
-        return url
-    return snapshot.url(page_of(snapshot, text))
-
-
-def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, url: str) -> list[IndexRow]:
-    rows = archive.versions(url)
-    if not rows:
-        raise UsageError(f"no response of {url} is kept: {_why_not_kept(snapshot, url)}")
-    return rows
-
-
-def _why_not_kept(snapshot: Snapshot, url: str) -> str:
+    if url is not None and (rows := archive.versions(url)):
+        return url, rows
+    page = page_of(snapshot, text)
+    url = snapshot.url(page)
+    if rows := archive.versions(url):
+        return url, rows
+    state = State(snapshot.states[page])
     if tables.taken_down(tables.counters(snapshot.connection)).covers(url):
-        return "it was taken down: `minicrawl status` lists take-downs"
-    state = State(snapshot.states[page_of(snapshot, url)])
-    if state.was_read:
+        why = "it was taken down: `minicrawl status` lists take-downs"
+    elif state.was_read:
         lost = lost_pages(snapshot.connection, archive_folder(snapshot.path))
-        return next(lost, "it was fetched before pages were kept, or its archive is gone")
-    return f"its requests failed: {state.label}" if state.is_failure else "it has not been fetched"
+        why = next(lost, "it was fetched before pages were kept, or its archive is gone")
+    else:
+        failed = f"its requests failed: {state.label}"
+        why = failed if state.is_failure else "it has not been fetched"
+    raise UsageError(f"no response of {url} is kept: {why}")
 
 
 def taken_down_pages(connection: tables.Connection) -> frozenset[int]:

@@ -43,11 +43,11 @@ def needed_by_file(answer: Answer) -> Needed:
         # it is treated as a file that needs further files.
         yield from resolved_urls([Reference(target, "", "", "style")], answer.url)
     elif kind == _STYLE:
-        yield from resolved_urls(style_references(decoded_text(answer)), answer.url)
+        yield from resolved_urls(style_references(decoded_page(answer)[0]), answer.url)
     elif kind == _DRAWING:
         yield from resolved_urls(references(*decoded_page(answer)).assets, answer.url)
     elif kind in _MANIFEST:
-        yield from resolved_urls(manifest_references(decoded_text(answer)), answer.url)
+        yield from resolved_urls(manifest_references(decoded_page(answer)[0]), answer.url)
 
 
 def needed_by_page(answer: Answer) -> Needed:
@@ -105,10 +105,6 @@ class KeptRequisites:
 
 def media_type_of(answer: Answer) -> tuple[str, str | None]:
     return parse_content_type(answer.headers.get("content-type"))
-
-
-def decoded_text(answer: Answer) -> str:
-    return decoded_page(answer)[0]
 
 
 def decoded_page(answer: Answer) -> tuple[str, str]:

@@ -36,11 +36,13 @@ class PermittedPages:
         """Yield the blocks without the rows of denied pages."""
         with kept_pages(self._snapshot) as archive:
             for block in blocks:
-                places = [
-                    place
-                    for place, url in enumerate(block["url"])
-                    if self._is_permitted(self._usage.of(url, readable_version(archive, url)))
-                ]
+                places = []
+                for place, url in enumerate(block["url"]):
+                    said = self._usage.of(url, readable_version(archive, url))
+                    if not self._is_denied(said):
+                        places.append(place)
+                        for purpose, counts in self.counts.items():
+                            counts[stated(said.get(purpose))["answer"]] += 1
                 self.denied += len(block["url"]) - len(places)
                 if places:
                     yield {name: [values[at] for at in places] for name, values in block.items()}
@@ -57,13 +59,6 @@ class PermittedPages:
         # A site that says nothing forbids nothing: only a stated refusal leaves a page out.
         preference = None if self.purpose is None else said.get(self.purpose)
         return preference is not None and not preference.allowed
-
-    def _is_permitted(self, said: Mapping[str, Preference]) -> bool:
-        if self._is_denied(said):
-            return False
-        for purpose, counts in self.counts.items():
-            counts[stated(said.get(purpose))["answer"]] += 1
-        return True
 
 
 class UsageOfPages:

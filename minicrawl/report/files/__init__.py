@@ -1,7 +1,6 @@
 """Files with answers about a store.
 
-formats          suffixes of files
-rows             CSV, TSV and JSONL, and the table of all writers
+rows             CSV, TSV and JSONL, the table of all writers, and suffixes of files
 parquet          rows as Parquet
 content_columns  columns with the contents of pages
 drawings         graphs as GraphML, GEXF and DOT

@@ -8,35 +8,42 @@ from minicrawl import __version__
 from minicrawl.report.files.content_columns import CONTENTS
 from minicrawl.wording import iso, visible
 
+_SOURCES = "robots.txt, headers and markup, in tdmrep.json, RSL and licences."
+_FEWER_SOURCES = (
+    "robots.txt, headers, markup and licences. tdmrep.json and RSL files were not requested, as "
+    "the crawl had no `--obey-usage`: pages that they reserve count as `allow` or `unset`."
+)
+
 
 def card(manifest: Mapping[str, Any]) -> str:
     """Return the data card in Markdown, for people and for the hub of Hugging Face."""
     files = [file for file in manifest["files"] if file["name"].startswith("pages")]
     rows, name = manifest["rows"], visible(manifest["store"])
     suffix = files[0]["name"].partition(".")[2]
-    parts = [_head(suffix), f"# Pages of {name}", _summary(manifest, rows)]
+    data_files = f'  data_files: "pages-*.{suffix}"'
+    head = "\n".join(("---", "configs:", "- config_name: default", data_files, "---"))
+    parts = [head, f"# Pages of {name}", _summary(manifest, rows)]
     if manifest["columns"]:
-        parts += ["## Columns", _columns(manifest["columns"])]
+        meanings = (
+            (column, f": {CONTENTS[column].means}" if column in CONTENTS else "")
+            for column in manifest["columns"]
+        )
+        lines = "\n".join(f"- `{column}`{meaning}" for column, meaning in meanings)
+        parts += ["## Columns", lines]
     if manifest["usage"] is not None:
+        sources = _SOURCES if has_usage_files(manifest["settings"]) else _FEWER_SOURCES
         parts += [
             "## Permitted uses",
-            f"Pages by what their sites say in {_usage_sources(manifest['settings'])} "
+            f"Pages by what their sites say in {sources} "
             "`unset` means that the site says nothing; that is no permission.",
             _table(
                 ("use", "allow", "deny", "unset"),
                 ((purpose, *said.values()) for purpose, said in manifest["usage"].items()),
             ),
         ]
-    parts += [
-        "## Files",
-        _table(
-            ("file", "rows", "bytes", "SHA-256"),
-            (
-                [file[name] for name in ("name", "rows", "bytes", "sha256")]
-                for file in manifest["files"]
-            ),
-        ),
-    ]
+    columns = ("name", "rows", "bytes", "sha256")
+    table = ([file[column] for column in columns] for file in manifest["files"])
+    parts += ["## Files", _table(("file", "rows", "bytes", "SHA-256"), table)]
     if suffix == "parquet":
         parts += [
             "## Read it",
@@ -54,20 +61,6 @@ def has_usage_files(settings: Mapping[str, object]) -> bool:
     return settings.get("obey-usage") is not None
 
 
-def _usage_sources(settings: Mapping[str, object]) -> str:
-    if has_usage_files(settings):
-        return "robots.txt, headers and markup, in tdmrep.json, RSL and licences."
-    return (
-        "robots.txt, headers, markup and licences. tdmrep.json and RSL files were not requested, "
-        "as the crawl had no `--obey-usage`: pages that they reserve count as `allow` or `unset`."
-    )
-
-
-def _head(suffix: str) -> str:
-    files = f'  data_files: "pages-*.{suffix}"'
-    return "\n".join(("---", "configs:", "- config_name: default", files, "---"))
-
-
 def _summary(manifest: Mapping[str, Any], rows: int) -> str:
     since, purpose = manifest["since"], manifest["purpose"]
     said = f"{rows:,} rows, read until {iso(manifest['read_until'])}"
@@ -79,13 +72,6 @@ def _summary(manifest: Mapping[str, Any], rows: int) -> str:
     if manifest["left_out"]:
         said += f" {manifest['left_out']:,} responses could not be read, or not in time."
     return said
-
-
-def _columns(columns: Sequence[str]) -> str:
-    said = (f": {CONTENTS[column].means}" if column in CONTENTS else "" for column in columns)
-    return "\n".join(
-        f"- `{column}`{meaning}" for column, meaning in zip(columns, said, strict=True)
-    )
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

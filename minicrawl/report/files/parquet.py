@@ -80,18 +80,15 @@ def write_parquet(
             shutil.copyfileobj(made, file)
 
 
-def _type(name: str) -> str:
-    """Return the SQL type of a column; unknown columns are scores."""
-    if name in CONTENTS:
-        return CONTENTS[name].type
-    known = (*COLUMNS, *LINK_COLUMNS, *RAW_TEXTS, *content_columns())
-    return COLUMN_TYPES.get(name, "VARCHAR") if name in known else "DOUBLE"
-
-
 def _cast(name: str, types: Mapping[str, str]) -> str:
-    """Return the SQL expression of a column with its type."""
+    """Return the SQL expression of a column with its type; unknown columns are scores."""
+    if name in CONTENTS:
+        usual = CONTENTS[name].type
+    else:
+        known = (*COLUMNS, *LINK_COLUMNS, *RAW_TEXTS, *content_columns())
+        usual = COLUMN_TYPES.get(name, "VARCHAR") if name in known else "DOUBLE"
     value = f'CAST("{name}" AS JSON)' if name in NESTED else f'"{name}"'
-    return f"CAST({value} AS {types.get(name) or _type(name)})"
+    return f"CAST({value} AS {types.get(name) or usual})"
 
 
 def _as_array(name: str, values: Sequence[Any]) -> np.ndarray:

@@ -6,11 +6,14 @@ by a leading apostrophe or an escape. JSONL is for programs, and exact.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from minicrawl import ext
+from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
 from minicrawl.report.files.content_columns import NESTED
+from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.parquet import write_parquet
 from minicrawl.report.selected_pages import COLUMN_TYPES, COLUMNS, Block
 from minicrawl.wording import all_harmless
@@ -77,10 +80,7 @@ def _cells(name: str, values: Sequence[Any], delimiter: str) -> Sequence[str]:
 
 
 def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:
-    """Quote the cells that need it.
-
-    Escaped cells have no line break, so only the delimiter and quotes matter.
-    """
+    """Quote the cells that need it. Escaped cells have no line break."""
     # One search in the whole column: most columns need no quotes at all.
     text = "".join(cells)
     if delimiter not in text and '"' not in text:
@@ -104,3 +104,24 @@ ROW_WRITERS: dict[str, Writer] = {
 
 WRITERS = Registry(ext.EXPORTERS, ROW_WRITERS)
 """Built-in writers, and those of installed packages."""
+
+
+WEB_ARCHIVES = ("warc.gz", "wacz")
+"""Formats of pages with their content."""
+
+GRAPH_FOLDER = "graph"
+"""Name of the format of a folder `graph/`, or one with the suffix `.graph/`."""
+
+FORMATS = (*ROW_WRITERS, *DRAWINGS, GRAPH_FOLDER, *WEB_ARCHIVES)
+"""Built-in formats: rows, drawings of graphs, a folder of a graph, web archives."""
+
+
+def format_of(path: Path, name: str | None = None) -> str:
+    """Return the format of this name, or that of the file's suffix."""
+    ending = path.suffix.removeprefix(".").lower() or path.name
+    in_full = "".join(path.suffixes[-2:]).removeprefix(".").lower()
+    suffix = name or (in_full if in_full in WEB_ARCHIVES or in_full in WRITERS else ending)
+    if suffix not in FORMATS and suffix not in WRITERS:
+        known = ", ".join(f".{known}" for known in dict.fromkeys((*FORMATS, *WRITERS)))
+        raise UsageError(f"{path}: unknown format; use one of {known}, or --format")
+    return suffix

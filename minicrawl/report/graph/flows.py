@@ -69,15 +69,17 @@ def flows(
 
 
 def links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> Iterator[FlowLinks]:
-    """Yield all links that carry cash, with their weights.
-
-    If several links of a page lead to one end, only the first counts.
-    """
+    """Yield all links that carry cash, with weights; of links to one end, only the first counts."""
     ends = final_pages(snapshot)
-    return (
-        _links_to_final_pages(written, ends)
-        for written in links_as_written(snapshot, progress=progress)
-    )
+    for written in links_as_written(snapshot, progress=progress):
+        led = written._replace(ends=ends[written.ends])
+        places = np.flatnonzero(led.givers != led.ends)
+        # Links as written are distinct already; only redirects can lead two of them to one page.
+        if (led.ends != written.ends).any():
+            keys = led.givers[places] * len(ends) + led.ends[places]
+            _, firsts = np.unique(keys, return_index=True)
+            places = places[firsts]
+        yield FlowLinks(*(column[places] for column in led))
 
 
 def links_as_written(
@@ -86,7 +88,20 @@ def links_as_written(
     """Yield the links of pages whose last turn came after this step, redirects not followed."""
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, after, progress):
-            yield from _weighted(block)
+            plain, custom = block.split()
+            if plain.blobs:
+                counts, targets = unpack_plain(plain.blobs)
+                yield FlowLinks(
+                    np.repeat(plain.pages, counts), targets, np.ones(len(targets), dtype=np.int64)
+                )
+            if custom.blobs:
+                spendings = list(map(unpack, custom.blobs))
+                weights = [spending.weights or [1] * len(spending.links) for spending in spendings]
+                yield FlowLinks(
+                    np.repeat(custom.pages, list(map(len, weights))),
+                    np.array([link for spending in spendings for link in spending.links]),
+                    np.array(list(chain.from_iterable(weights))),
+                )
 
 
 def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> Iterator[FlowLinks]:
@@ -100,7 +115,8 @@ def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> 
             plain, custom = block.only(is_visit).split()
             if plain.blobs:
                 counts, targets = unpack_written(plain.pages, plain.blobs)
-                yield _rows(plain.pages, counts, targets, np.ones(len(targets), dtype=np.int64))
+                weights = np.ones(len(targets), dtype=np.int64)
+                yield FlowLinks(np.repeat(plain.pages, counts), targets, weights)
             for part, are_copies in ((custom, False), (block.only(~is_visit), True)):
                 if part.blobs:
                     pages = part.pages.tolist()
@@ -112,17 +128,13 @@ def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> 
                     both = (
                         np.array([*chain(*column)], np.int64) for column in zip(*lines, strict=True)
                     )
-                    yield _rows(part.pages, counts, *both)
+                    yield FlowLinks(np.repeat(part.pages, counts), *both)
 
 
 def linked_from(snapshot: Snapshot, page: int) -> list[int]:
     """Return the pages that this page links to."""
     spending = snapshot.frontier.spendings.of(page)
     return _written(page, spending, is_copy=page in snapshot.frontier.books.forwards)[0]
-
-
-def _rows(pages: Numbers, counts: Numbers, targets: Numbers, weights: Numbers) -> FlowLinks:
-    return FlowLinks(np.repeat(pages, counts), targets, weights)
 
 
 def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int], list[int]]:
@@ -136,10 +148,7 @@ def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int]
 def links_among(
     snapshot: Snapshot, is_node: NDArray[np.bool_], progress: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:
-    """Yield the links between these pages.
-
-    A link to a redirect that is not among them leads to the first of them behind it.
-    """
+    """Yield the links between these pages, through redirects that are not among them."""
     ends = _first_nodes(snapshot, is_node)
     for block in page_links(snapshot, progress):
         led = block._replace(ends=ends[block.ends])
@@ -171,40 +180,20 @@ def _current(snapshot: Snapshot, after: int, progress: Progress) -> Iterator[Spe
         progress(done / max(givers, 1))
 
 
-def _weighted(block: Spendings) -> Iterator[FlowLinks]:
-    plain, custom = block.split()
-    if plain.blobs:
-        counts, targets = unpack_plain(plain.blobs)
-        yield FlowLinks(
-            np.repeat(plain.pages, counts), targets, np.ones(len(targets), dtype=np.int64)
-        )
-    if custom.blobs:
-        spendings = list(map(unpack, custom.blobs))
-        weights = [spending.weights or [1] * len(spending.links) for spending in spendings]
-        yield FlowLinks(
-            np.repeat(custom.pages, list(map(len, weights))),
-            np.array([link for spending in spendings for link in spending.links]),
-            np.array(list(chain.from_iterable(weights))),
-        )
-
-
-def _links_to_final_pages(links: FlowLinks, ends: NDArray[np.int64]) -> FlowLinks:
-    led = links._replace(ends=ends[links.ends])
-    places = np.flatnonzero(led.givers != led.ends)
-    # Links as written are distinct already; only redirects can lead two of them to one page.
-    if (led.ends != links.ends).any():
-        keys = led.givers[places] * len(ends) + led.ends[places]
-        _, firsts = np.unique(keys, return_index=True)
-        places = places[firsts]
-    return FlowLinks(*(column[places] for column in led))
-
-
 def _flows_of(block: Spendings, edge: float) -> Iterator[CashFlows]:
     plain, custom = block.split()
     if plain.blobs:
-        yield _plain_flows(plain, edge)
+        counts, targets = unpack_plain(plain.blobs)
+        pot = np.where(plain.kinds == StepKind.FORWARD, 1.0, 1 - edge)
+        parts = np.repeat(pot / np.maximum(counts, 1), counts)
+        yield CashFlows(np.repeat(plain.pages, counts), targets, parts)
     if custom.blobs:
-        yield _weighted_flows(custom, edge)
+        spendings = list(map(unpack, custom.blobs))
+        yield CashFlows(
+            np.repeat(custom.pages, [len(spending.links) for spending in spendings]),
+            np.array([link for spending in spendings for link in spending.links]),
+            np.array([part for spending in spendings for part in _parts(spending, edge)]),
+        )
 
 
 def final_pages(snapshot: Snapshot) -> NDArray[np.int64]:
@@ -234,23 +223,6 @@ def redirect_chain(snapshot: Snapshot, page: PageId) -> Iterator[int]:
     while snapshot.states[page] in _LED_ON and page in forwards:
         page = forwards[page]
         yield page
-
-
-def _plain_flows(block: Spendings, edge: float) -> CashFlows:
-    counts, targets = unpack_plain(block.blobs)
-    pot = np.where(block.kinds == StepKind.FORWARD, 1.0, 1 - edge)
-    return CashFlows(
-        np.repeat(block.pages, counts), targets, np.repeat(pot / np.maximum(counts, 1), counts)
-    )
-
-
-def _weighted_flows(block: Spendings, edge: float) -> CashFlows:
-    spendings = list(map(unpack, block.blobs))
-    return CashFlows(
-        np.repeat(block.pages, [len(spending.links) for spending in spendings]),
-        np.array([link for spending in spendings for link in spending.links]),
-        np.array([part for spending in spendings for part in _parts(spending, edge)]),
-    )
 
 
 def _parts(spending: Spending, edge: float) -> list[float]:

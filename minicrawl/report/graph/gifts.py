@@ -8,23 +8,16 @@ earlier points are approximate.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import Numbers, flows
+from minicrawl.report.saved_ranks import Floats
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import request_log
 from minicrawl.wording import iso
 
 MOST_MOMENTS = 120
-
-
-class CashGifts(NamedTuple):
-    """Givers of cash to one page, and the units that each gave."""
-
-    givers: NDArray[np.int64]
-    units: NDArray[np.float64]
 
 
 class CashSoFar(NamedTuple):
@@ -37,11 +30,8 @@ class CashSoFar(NamedTuple):
 
 def gifts_to(
     snapshot: Snapshot, page: PageId, progress: Progress, linking: Numbers | None = None
-) -> CashGifts:
-    """Return the cash that each page gave to this one.
-
-    `linking` has all pages that may have given cash, if they are known; otherwise all are read.
-    """
+) -> tuple[Numbers, Floats]:
+    """Return the pages that gave cash, which are among `linking` if given, and each one's units."""
     givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
     for links in flows(snapshot, progress, linking):
         here = np.flatnonzero(links.ends == page)
@@ -49,19 +39,19 @@ def gifts_to(
         units.append(snapshot.histories(links.givers[here]) * links.parts[here])
     names, places = np.unique(np.concatenate(givers), return_inverse=True)
     sums = np.bincount(places, np.concatenate(units), minlength=len(names))
-    return CashGifts(names, sums.astype(np.float64, copy=False))
+    return names, sums.astype(np.float64, copy=False)
 
 
-def history_of(snapshot: Snapshot, gifts: CashGifts) -> list[CashSoFar]:
-    """Return the running sum of the gifts at up to `MOST_MOMENTS` moments.
+def history_of(snapshot: Snapshot, givers: Numbers, units: Floats) -> list[CashSoFar]:
+    """Return the running sum of gifts at up to `MOST_MOMENTS` moments.
 
     The first and the last moment are included. Imported pages were never requested, and are
     omitted.
     """
-    moments = request_log.last_values(snapshot.connection, "at", gifts.givers.tolist())
+    moments = request_log.last_values(snapshot.connection, "at", givers.tolist())
     times = np.array([np.nan if at is None else at for at in moments])
     order = np.argsort(times)[: int(np.count_nonzero(~np.isnan(times)))]
-    sums = np.cumsum(gifts.units[order])
+    sums = np.cumsum(units[order])
     steps = np.linspace(0, len(order) - 1, min(len(order), MOST_MOMENTS)).astype(int)
     return [
         CashSoFar(iso(float(times[order[step]])), float(sums[step]), int(step) + 1)

@@ -165,19 +165,15 @@ def check_links(snapshot: Snapshot) -> None:
 def _links(snapshot: Snapshot, progress: Progress) -> NamedGraph:
     check_links(snapshot)
     if snapshot.frontier.terms.imported:
-        return _imported(snapshot, progress)
+        blocks = links(snapshot, progress)
+        return _gathered(
+            snapshot,
+            (CashFlows(*arrays[:2], arrays.weights.astype(np.float64)) for arrays in blocks),
+        )
     rows = RowBuilder(len(snapshot))
     for givers, ends, _ in flows(snapshot, progress):
         rows.add(givers, ends)
     return NamedGraph(graph=rows.graph(), names=Urls(snapshot))
-
-
-def _imported(snapshot: Snapshot, progress: Progress) -> NamedGraph:
-    """Return the imported graph, with its weights if they differ."""
-    blocks = links(snapshot, progress)
-    return _gathered(
-        snapshot, (CashFlows(*arrays[:2], arrays.weights.astype(np.float64)) for arrays in blocks)
-    )
 
 
 def _gathered(snapshot: Snapshot, blocks: Iterable[CashFlows]) -> NamedGraph:

@@ -81,28 +81,13 @@ def _site_sums(values: Floats, site_of: Groups, count: int) -> Floats:
 
 def _received(snapshot: Snapshot, site_of: Groups, count: int, progress: Progress) -> Floats:
     """Return the cash that each site received from others, as a share of all such cash."""
-    stored = _stored_cash(snapshot)
-    if stored is None:
-        return _cash_along_links(snapshot, site_of, count, progress)
-    return _site_sums(stored, site_of, count)
-
-
-def _stored_cash(snapshot: Snapshot) -> Floats | None:
-    """Return each page's part in the importance of its site; None if missing or outdated."""
+    converged = snapshot.converged
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         row = rank_row(derived, OPIC_SITES)
-        if derived is None or row is None or snapshot.converged is None:
-            return None
-        is_current = row.step == snapshot.converged.step
-        return rank_scores(derived, OPIC_SITES, len(snapshot)) if is_current else None
-
-
-def _cash_along_links(
-    snapshot: Snapshot, site_of: Groups, count: int, progress: Progress
-) -> Floats:
-    """Like `_received`, computed from all links of the store."""
+        if derived and row and converged and row.step == converged.step:
+            return _site_sums(rank_scores(derived, OPIC_SITES, len(snapshot)), site_of, count)
     received = np.zeros(count)
-    worth = snapshot.histories if snapshot.converged is None else snapshot.importance.__getitem__
+    worth = snapshot.histories if converged is None else snapshot.importance.__getitem__
     for givers, ends, parts in flows(snapshot, progress):
         crosses = site_of[givers] != site_of[ends]
         amounts = worth(givers[crosses]) * parts[crosses]

@@ -1,5 +1,4 @@
 """The check of a store.
 
-audit    a check for each of its laws
-replay   compares a store with a replay of all its steps
+audit    a check for each of its laws, and a replay of all its steps
 """

@@ -11,7 +11,7 @@ duplicates  the pages that stand for another page
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -35,9 +35,9 @@ from minicrawl.report.snapshot import (
 from minicrawl.store.derived.backlinks import backlinks_of, backlinks_step, keep_backlinks
 from minicrawl.store.derived.file import reading_beside
 
-_FEW_STEPS = 20_000
+FEW_STEPS = 20_000
 _MANY_OF = 8
-"""An index is used while at most `_FEW_STEPS`, or an eighth of its steps, are newer."""
+"""An index is used while at most `FEW_STEPS`, or an eighth of its steps, are newer."""
 
 Numbers = NDArray[np.int64]
 
@@ -66,13 +66,12 @@ def backlinks(
     text: str,
     count: int = 0,
     progress: Progress = lambda _share: None,
-    few_steps: int = _FEW_STEPS,
 ) -> Linked:
     """Return the pages that link to this page, or to the page it stands for. `count` 0 is all."""
     refuse_without_links(snapshot)
     page = page_of(snapshot, text)
     end = snapshot.frontier.books.stands_for(page)
-    givers = np.unique(linking_pages(snapshot, standing_for(snapshot, end), progress, few_steps))
+    givers = np.unique(linking_pages(snapshot, standing_for(snapshot, end), progress))
     return _linked(snapshot, page, givers[givers != end], count)
 
 
@@ -107,53 +106,35 @@ def standing_for(snapshot: Snapshot, end: PageId) -> list[int]:
     return [end, *pages[ends == end].tolist()]
 
 
-def linking_pages(
-    snapshot: Snapshot, pages: Sequence[int], progress: Progress, few_steps: int = _FEW_STEPS
-) -> Numbers:
+def linking_pages(snapshot: Snapshot, pages: Sequence[int], progress: Progress) -> Numbers:
     """Return the pages that link to any of these pages, by the links as written."""
-    indexed = indexed_linking_pages(snapshot, pages, few_steps)
+    indexed = indexed_linking_pages(snapshot, pages)
     if indexed is not None:
         return indexed
-    inlinks = _inlinks(snapshot, progress)
+    givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
+    for block in links_as_written(snapshot, progress=progress):
+        givers.append(block.givers.astype(np.int32))
+        ends.append(block.ends.astype(np.int32))
+    inlinks = Csr.from_edges(len(snapshot), np.concatenate(ends), np.concatenate(givers))
     with suppress(StoreError, UsageError):  # the folder may be read-only
         keep_backlinks(snapshot.path, snapshot.connection, snapshot.frontier.last_seq, inlinks)
     return np.concatenate([inlinks.targets_of(page) for page in pages]).astype(np.int64)
 
 
-def indexed_linking_pages(
-    snapshot: Snapshot, pages: Sequence[int], few_steps: int = _FEW_STEPS
-) -> Numbers | None:
+def indexed_linking_pages(snapshot: Snapshot, pages: Sequence[int]) -> Numbers | None:
     """Return the pages that link to any of these pages, or None if there is no index of links."""
     with reading_beside(snapshot.path, snapshot.connection) as derived:
         step = backlinks_step(derived)
-        if derived is None or step is None or not _is_near(snapshot, step, few_steps):
+        if derived is None or step is None:
+            return None
+        # A snapshot may be older than the index, if that was rebuilt after the snapshot was opened:
+        # then the index has links that the snapshot must not show.
+        if not 0 <= snapshot.frontier.last_seq - step <= max(FEW_STEPS, step // _MANY_OF):
             return None
         known = backlinks_of(derived, pages)
         last = snapshot.last_spent[known]
         # Pages that were read since the index was built may have other links.
         unchanged = known[(last > 0) & (last <= step)].astype(np.int64)
-        return np.concatenate((unchanged, _newer(snapshot, pages, step)))
-
-
-def _is_near(snapshot: Snapshot, step: int, few_steps: int) -> bool:
-    """Return True if the index is not newer than the snapshot, and not much older."""
-    # A snapshot may be older than the index, if that was rebuilt after the snapshot was opened:
-    # then the index has links that the snapshot must not show.
-    return 0 <= snapshot.frontier.last_seq - step <= max(few_steps, step // _MANY_OF)
-
-
-def _newer(snapshot: Snapshot, pages: Iterable[int], step: int) -> Numbers:
-    sources = list(pages)
-    rows = [
-        block.givers[np.isin(block.ends, sources)] for block in links_as_written(snapshot, step)
-    ]
-    return np.concatenate([np.empty(0, dtype=np.int64), *rows])
-
-
-def _inlinks(snapshot: Snapshot, progress: Progress) -> Csr:
-    """Return the reversed graph of all links as written."""
-    givers, ends = [np.empty(0, dtype=np.int32)], [np.empty(0, dtype=np.int32)]
-    for block in links_as_written(snapshot, progress=progress):
-        givers.append(block.givers.astype(np.int32))
-        ends.append(block.ends.astype(np.int32))
-    return Csr.from_edges(len(snapshot), np.concatenate(ends), np.concatenate(givers))
+        blocks = links_as_written(snapshot, step)
+        newer = [block.givers[np.isin(block.ends, list(pages))] for block in blocks]
+        return np.concatenate((unchanged, *newer))

@@ -40,7 +40,7 @@ from minicrawl.report.selected_pages import Pages, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot, refuse_without_links, urls
 from minicrawl.states import LinkVerdict, State
 from minicrawl.store import request_log
-from minicrawl.store.derived.checks import LARGE_IMAGE, CheckRow, all_checks, all_findings
+from minicrawl.store.derived.checks import LARGE_IMAGE, all_checks, all_findings
 from minicrawl.web.responses.soft_404 import SOFT_404
 
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
@@ -110,10 +110,12 @@ def broken_links(
     chosen_pages = set(pages_of_host(snapshot, host).tolist())
     by_url = {row.url: row for row in checked_pages(snapshot).values()}
     names = (LinkVerdict(code).label for code in codes[targets[order]].tolist())
-    shown = (
-        _as_checked(link._replace(verdict=verdict), by_url.get(link.target))
-        for link, verdict in zip(links, names, strict=True)
-    )
+    shown = []
+    for link, verdict in zip(links, names, strict=True):
+        judged = link._replace(verdict=verdict)
+        if (check := by_url.get(link.target)) is not None:  # it was checked, but not crawled
+            judged = judged._replace(status=check.status, state=State(check.state).label)
+        shown.append(judged)
     labels = {verdict.label for verdict in chosen_verdicts}
     found_too = _findings(snapshot, chosen_pages)
     return [*shown, *(link for link in found_too if link.verdict in labels)]
@@ -133,13 +135,6 @@ def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
     codes = verdicts(snapshot)[redirect_ends(snapshot)]
     files = [verdict_of_check(row) for row in checked_files(snapshot)]
     return counted_verdicts(np.append(codes[snapshot.inlinks > 0], files))
-
-
-def _as_checked(link: BrokenLink, check: CheckRow | None) -> BrokenLink:
-    """Return the link with the result of its check, if the target was checked but not crawled."""
-    if check is None:
-        return link
-    return link._replace(status=check.status, state=State(check.state).label)
 
 
 def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
@@ -175,7 +170,23 @@ def redirects(
     pages = _in_states(snapshot, (State.MOVED, State.BAD_REDIRECT), host)
     counts = link_counts(snapshot, progress)[0][pages]
     order = np.lexsort((-snapshot.importance[pages], -counts))
-    return list(_redirects(snapshot, pages[order], counts[order]))
+    chains = {page: list(redirect_chain(snapshot, page)) for page in pages[order].tolist()}
+    names = _Names(snapshot, set().union(*chains.values()))
+    rows = []
+    for (page, chain), count in zip(chains.items(), counts[order].tolist(), strict=True):
+        moved = list(takewhile(lambda hop: snapshot.states[hop] == State.MOVED, chain))
+        end = chain[len(moved)]
+        row = Redirect(
+            links=count,
+            status=names.status[page],
+            hops=max(len(moved), 1),
+            state=LABELS[int(snapshot.states[end])],
+            url=names.url[page],
+            end="" if end == page else names.url[end],
+            through=names.joined(moved[1:]),
+        )
+        rows.append(row)
+    return rows
 
 
 def duplicates(snapshot: Snapshot, host: str | None = None) -> list[Duplicate]:
@@ -238,24 +249,4 @@ def _broken(
             target=names.url[end],
             source=names.url[giver],
             through=names.joined(through),
-        )
-
-
-def _redirects(snapshot: Snapshot, pages: Pages, counts: NDArray[np.int64]) -> Iterator[Redirect]:
-    def is_redirect(page: int) -> bool:
-        return bool(snapshot.states[page] == State.MOVED)
-
-    chains = {page: list(redirect_chain(snapshot, page)) for page in pages.tolist()}
-    names = _Names(snapshot, set().union(*chains.values()))
-    for page, count in zip(pages.tolist(), counts.tolist(), strict=True):
-        moved = list(takewhile(is_redirect, chains[page]))
-        end = chains[page][len(moved)]
-        yield Redirect(
-            links=count,
-            status=names.status[page],
-            hops=max(len(moved), 1),
-            state=LABELS[int(snapshot.states[end])],
-            url=names.url[page],
-            end="" if end == page else names.url[end],
-            through=names.joined(moved[1:]),
         )

@@ -7,7 +7,7 @@ kept; otherwise they are empty. Each page is read once, and only pages that are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -235,13 +235,10 @@ def all_links(
             inside = is_chosen[block.givers] & is_chosen[block.ends]
             givers, targets = block.givers[inside], block.ends[inside]
             for start in range(0, len(givers), ROWS_AT_ONCE):
-                some = slice(start, start + ROWS_AT_ONCE)
-                yield _as_block(_rows(snapshot, givers[some], targets[some], references))
-
-
-def _as_block(rows: Iterable[WrittenLink]) -> Block:
-    columns: Sequence[Sequence[str]] = list(zip(*rows, strict=True)) or [()] * len(RAW_COLUMNS)
-    return dict(zip(RAW_COLUMNS, map(list, columns), strict=True))
+                block_of = slice(start, start + ROWS_AT_ONCE)
+                rows = _rows(snapshot, givers[block_of], targets[block_of], references)
+                columns = list(zip(*rows, strict=True)) or [()] * len(RAW_COLUMNS)
+                yield dict(zip(RAW_COLUMNS, map(list, columns), strict=True))
 
 
 def with_texts(snapshot: Snapshot, links: Sequence[BrokenLink]) -> list[BrokenLink]:
@@ -252,15 +249,15 @@ def with_texts(snapshot: Snapshot, links: Sequence[BrokenLink]) -> list[BrokenLi
         # One query for all of them: it takes as long as one for a single link.
         ids = questions.find_all(snapshot.connection, ends)
         pages = zip(ids[: len(links)], ids[len(links) :], strict=True)
-        return [
-            link
-            if giver is None or taker is None or link.kind != BrokenLink._field_defaults["kind"]
-            else _with_text(link, references.links(LinkEnds(giver, taker, link.source, target)))
-            for link, target, (giver, taker) in zip(links, targets, pages, strict=True)
-        ]
-
-
-def _with_text(link: BrokenLink, written: Sequence[Reference]) -> BrokenLink:
-    text = next((reference.text for reference in written if reference.text), "")
-    roles = [reference.role for reference in written]
-    return link._replace(text=text, kind=link.kind if link.kind in roles or not roles else roles[0])
+        described = []
+        for link, target, (giver, taker) in zip(links, targets, pages, strict=True):
+            is_link = link.kind == BrokenLink._field_defaults["kind"]
+            if giver is not None and taker is not None and is_link:
+                written = references.links(LinkEnds(giver, taker, link.source, target))
+                text = next((reference.text for reference in written if reference.text), "")
+                roles = [reference.role for reference in written]
+                kind = link.kind if link.kind in roles or not roles else roles[0]
+                described.append(link._replace(text=text, kind=kind))
+            else:
+                described.append(link)
+        return described

@@ -6,6 +6,7 @@ Law: each request is read once. A reader continues after the last request that i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import add
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,36 +40,23 @@ class HostPages(NamedTuple):
 
 def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
     """Return the hosts with most pages read; of equal hosts, those with more pages known first."""
-    hosts, states = snapshot.host_of, snapshot.states
-    number = len(snapshot.origins)
-    failures = [state for state in State if state.is_failure]
+    states, number = snapshot.states, len(snapshot.origins)
+    failed = np.isin(states, [state for state in State if state.is_failure])
     columns = [
-        np.bincount(hosts, weights=weights, minlength=number)
-        for weights in (
-            None,
-            snapshot.was_read,
-            states == State.UNREAD,
-            np.isin(states, failures),
-            snapshot.importance,
-        )
+        np.bincount(snapshot.host_of, minlength=number),
+        *(
+            np.bincount(snapshot.host_of[pages], minlength=number)
+            for pages in (snapshot.was_read, states == State.UNREAD, failed)
+        ),
+        np.bincount(snapshot.host_of, snapshot.importance, number),
     ]
     order = np.lexsort((-columns[0], -columns[1]))[:count].tolist()
     with reporting_damage(snapshot.path):
         pauses = questions.hosts_waiting(snapshot.connection)
-    known, read, waiting, failed, importance = columns
+    rows = zip(*(column[order].tolist() for column in columns), strict=True)
     return [
-        HostPages(
-            id=host,
-            origin=snapshot.origins[host],
-            known=int(known[host]),
-            read=int(read[host]),
-            waiting=int(waiting[host]),
-            failed=int(failed[host]),
-            importance=float(importance[host]),
-            until=pauses.get(host, (0.0, ""))[0],
-            trouble=pauses.get(host, (0.0, ""))[1],
-        )
-        for host in order
+        HostPages._make((host, snapshot.origins[host], *row, *pauses.get(host, (0.0, ""))))
+        for host, row in zip(order, rows, strict=True)
     ]
 
 
@@ -106,11 +94,7 @@ class RequestHistory:
         requests = failed = wire_bytes = 0
         for span in sorted(self._spans):
             more = self._spans[span]
-            requests, failed, wire_bytes = (
-                requests + more[0],
-                failed + more[1],
-                wire_bytes + more[2],
-            )
+            requests, failed, wire_bytes = map(add, (requests, failed, wire_bytes), more)
             yield (span + 1) * self._width_s, requests, failed, wire_bytes
 
     def _add(self, span: int, counts: tuple[int, int, int]) -> None:

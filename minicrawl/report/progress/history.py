@@ -14,14 +14,8 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import share_read
 from minicrawl.model import CRAWLED
 from minicrawl.ports import Progress, unreported
+from minicrawl.report.progress import live_sampler
 from minicrawl.report.progress.link_log import LinkLog
-from minicrawl.report.progress.live_sampler import (
-    WORK_AT_ONCE,
-    LiveGraph,
-    by_state,
-    sample_of,
-    sampled_now,
-)
 from minicrawl.report.progress.samples import Sample, samples
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import page_columns, questions, request_log, tables
@@ -39,7 +33,7 @@ def history(store: Path, graph_of: str = CRAWLED, progress: Progress = unreporte
     stored = [sample for sample in samples(store) if sample.graph_of == graph_of]
     if len(stored) < FEWEST:
         return remade(store, graph_of, progress)
-    last = sampled_now(store, graph_of)
+    last = live_sampler.sampled_now(store, graph_of)
     return stored if last is None or last.step == stored[-1].step else [*stored, last]
 
 
@@ -48,22 +42,19 @@ def remade(
 ) -> list[Sample]:
     """Return samples recomputed from the log, at `points` moments of the running time."""
     with reading(store) as connection, reporting_damage(store):
-        past, live = _Past(store, connection), LiveGraph(graph_of, most_exact=0)
+        past, live = _Past(store, connection), live_sampler.LiveGraph(graph_of, most_exact=0)
         samples = []
         for number, place in enumerate(past.places(points), start=1):
             live.follow(connection, past.step_at(place))
             at = float(past.times[place])
-            live.measure(at, WORK_AT_ONCE)
-            samples.append(sample_of(live, at, past.counts(place, live.log)))
+            live.measure(at, live_sampler.WORK_AT_ONCE)
+            samples.append(live_sampler.sample_of(live, at, past.counts(place, live.log)))
             progress(number / points)
         return samples
 
 
 class _Past:
-    """Progress of a crawl by request: steps done, and counts so far.
-
-    A place is a request's index.
-    """
+    """Progress of a crawl by request, whose index is its place: steps done, and counts so far."""
 
     def __init__(self, store: Path, connection: tables.Connection) -> None:
         pages, self.times, octets = request_log.requests(connection)
@@ -103,7 +94,7 @@ class _Past:
     def counts(self, place: int, log: LinkLog) -> dict[str, Any]:
         """Return the crawl's counts at that request."""
         pages = enumerate(np.bincount(log.states).tolist())
-        return by_state({state: count for state, count in pages if count}) | {
+        return live_sampler.by_state({state: count for state, count in pages if count}) | {
             "running_s": float(self._running[place]),
             "requests": place + 1,
             "known": len(log),

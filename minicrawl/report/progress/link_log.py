@@ -12,7 +12,6 @@ Each link takes 8 bytes, and 8 more until it counts; each page takes 29.
 
 from array import array
 from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,17 +26,7 @@ _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 _OF_MANY = frozenset((StepKind.REOPEN, StepKind.REFUSE))
 _NO_LINK, _NO_NODE = -1, -1
 Ids = NDArray[np.int64]
-
-
-class GraphNews(NamedTuple):
-    """Update of the graph: its nodes, and links that count since the last update."""
-
-    is_node: NDArray[np.bool_]
-    """True for each number whose page is a node now."""
-    sources: Ids
-    targets: Ids
-    is_rewritten: bool
-    """True if these are all links, replacing everything reported before."""
+GraphNews = tuple[NDArray[np.bool_], Ids, Ids, bool]
 
 
 class LoggedLinks:
@@ -110,11 +99,25 @@ class LinkLog:
         self._is_rewritten = False
 
     def follow(self, connection: tables.Connection, until: int | None = None) -> GraphNews:
-        """Read the log on, to its end or to step `until`. Return the changes of the graph."""
+        """Read the log on, to its end or to step `until`. Return the changes of the graph.
+
+        They are, for each number, whether its page is a node now, and the sources and targets of
+        the links that count since the last update: of all links, if the last value is True.
+        """
         last = tables.last_step(connection) if until is None else until
         for rows in questions.log_after(connection, self.step, last):
             for row in rows:
-                self._apply(row)
+                _, kind, page, state, born, blob = row
+                if born:
+                    self._state.extend(bytes(born))
+                    self._links.add_pages(born)
+                if kind in _TURNS:
+                    self._end_turn(page, state)
+                    if blob is not None:
+                        self._spend(page, kind, blob)
+                elif kind in _OF_MANY and blob is not None:
+                    for reopened in unpack(blob).links:
+                        self._end_turn(reopened, state, keeps_links=True)
             self._links.unpack()
         self.step = max(self.step, last)
         return self._news()
@@ -127,19 +130,6 @@ class LinkLog:
     def states(self) -> NDArray[np.uint8]:
         """State of each page, as a view: release it before reading on."""
         return np.frombuffer(self._state, dtype=np.uint8)
-
-    def _apply(self, row: questions.LogRow) -> None:
-        _, kind, page, state, born, blob = row
-        if born:
-            self._state.extend(bytes(born))
-            self._links.add_pages(born)
-        if kind in _TURNS:
-            self._end_turn(page, state)
-            if blob is not None:
-                self._spend(page, kind, blob)
-        elif kind in _OF_MANY and blob is not None:
-            for one in unpack(blob).links:
-                self._end_turn(one, state, keeps_links=True)
 
     def _end_turn(self, page: int, state: int, *, keeps_links: bool = False) -> None:
         """Set the state of a page, discarding what its last turn did."""
@@ -157,9 +147,6 @@ class LinkLog:
             blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
         self._links.spend(page, blob)
 
-    def _was_read(self) -> NDArray[np.bool_]:
-        return np.isin(self.states, READ_STATES)
-
     def _news(self) -> GraphNews:
         is_rewritten, self._is_rewritten = self._is_rewritten, False
         if is_rewritten:
@@ -168,16 +155,26 @@ class LinkLog:
         new = np.arange(self._placed, len(self._links.targets))
         self._placed = len(self._links.targets)
         places = np.concatenate((self._waiting, new))
-        sources, targets = self._ends_of(places)
-        counts = (sources != _NO_NODE) & (targets != _NO_NODE)
+        targets = np.frombuffer(self._links.targets, dtype=np.int32)[places]
+        is_link = targets != _NO_LINK
+        node_of = self._node[self._first_nodes()] if len(self._node) else self._node
+        ends = np.full(len(places), _NO_NODE, dtype=np.int64)
+        ends[is_link] = node_of[targets[is_link]]
+        starts = np.frombuffer(self._links.sources, dtype=np.int32)[places]
+        sources = self._node[starts].astype(np.int64)
+        counts = (sources != _NO_NODE) & (ends != _NO_NODE)
         self._waiting = places[~counts]
-        return GraphNews(is_node, sources[counts], targets[counts], is_rewritten)
+        return is_node, sources[counts], ends[counts], is_rewritten
 
     def _give_numbers(self) -> NDArray[np.bool_]:
         """Assign numbers to new nodes. Return, for each number, whether its page is a node."""
         unknown = np.full(len(self._state) - len(self._number), _NO_NODE, dtype=np.int32)
         self._number = np.concatenate((self._number, unknown))
-        is_node = self._was_read() if self.graph_of == CRAWLED else np.ones_like(self._number, bool)
+        is_node = (
+            np.isin(self.states, READ_STATES)
+            if self.graph_of == CRAWLED
+            else np.ones_like(self._number, bool)
+        )
         new = np.flatnonzero(is_node & (self._number == _NO_NODE))
         self._number[new] = np.arange(self._numbers, self._numbers + len(new), dtype=np.int32)
         self._numbers += len(new)
@@ -185,16 +182,6 @@ class LinkLog:
         has_node = np.zeros(self._numbers, dtype=np.bool_)
         has_node[self._number[is_node]] = True
         return has_node
-
-    def _ends_of(self, places: Ids) -> tuple[Ids, Ids]:
-        """Return the nodes at both ends of these links; `_NO_NODE` if an end is not a node."""
-        targets = np.frombuffer(self._links.targets, dtype=np.int32)[places]
-        is_link = targets != _NO_LINK
-        node_of = self._node[self._first_nodes()] if len(self._node) else self._node
-        ends = np.full(len(places), _NO_NODE, dtype=np.int64)
-        ends[is_link] = node_of[targets[is_link]]
-        sources = np.frombuffer(self._links.sources, dtype=np.int32)[places]
-        return self._node[sources].astype(np.int64), ends
 
     def _first_nodes(self) -> Ids:
         """Return each page, or the first node that it redirects to."""

@@ -57,13 +57,13 @@ class LiveGraph:
 
     def follow(self, connection: tables.Connection, until: int | None = None) -> None:
         """Read the log on, to its end or to step `until`."""
-        news = self.log.follow(connection, until)
+        is_node, sources, targets, is_rewritten = self.log.follow(connection, until)
         # Exact distances link by link are for small crawls, whose curves should not jump; their
         # cost grows with the graph, while batches cost the same however often links arrive.
-        if len(news.is_node) > self._most or len(news.sources) > _MOST_LINKS_AT_ONCE:
+        if len(is_node) > self._most or len(sources) > _MOST_LINKS_AT_ONCE:
             self._graph.forget_distances()  # from here on they are measured
-        change = self._graph.become if news.is_rewritten else self._graph.add
-        change(news.is_node, news.sources, news.targets)
+        change = self._graph.become if is_rewritten else self._graph.add
+        change(is_node, sources, targets)
 
     @property
     def is_exact(self) -> bool:

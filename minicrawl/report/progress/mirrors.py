@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.report.near_duplicates import NO_NEAR_DUPLICATES, kept_near_duplicates
+from minicrawl.report.near_duplicates import kept_near_duplicates
 from minicrawl.states import State
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.reader import reading, search_folder
@@ -32,25 +32,33 @@ class Mirror(NamedTuple):
 
 
 def mirrors(path: Path) -> list[Mirror]:
-    """Return the probable mirrors, largest first.
+    """Return pairs of hosts that share most pages of one of them, whichever was read first.
 
-    Near-duplicates according to the search index count as well.
+    Near-duplicates according to the search index count as well. The mirror is the host with more
+    duplicates of the other one, as `duplicates` lists them; if both have the same number, the
+    smaller one. The largest mirrors come first.
     """
     with reading(path) as connection, reporting_damage(path):
-        return _mirrors(connection, _alike_across_hosts(path, connection))
-
-
-def _alike_across_hosts(path: Path, connection: tables.Connection) -> Counter[tuple[int, int]]:
-    """Return the number of near-duplicates between each pair of hosts."""
-    folder = search_folder(path)
-    if not folder.exists():
-        return Counter()
-    duplicates = kept_near_duplicates(folder, tables.birth(connection)) or NO_NEAR_DUPLICATES
-    host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
-    pairs = zip(
-        host_of[duplicates.pages].tolist(), host_of[duplicates.originals].tolist(), strict=True
-    )
-    return Counter((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
+        common = Counter[tuple[int, int]]()
+        alike = kept_near_duplicates(search_folder(path), tables.birth(connection))
+        if alike is not None:
+            host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
+            ends = (host_of[alike.pages].tolist(), host_of[alike.originals].tolist())
+            pairs = zip(*ends, strict=True)
+            common.update((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
+        for host, of_host, pages in tables.mirrors(connection):
+            common[min(host, of_host), max(host, of_host)] += pages
+        candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]
+        if not candidates:
+            return []
+        origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
+        copies, mirrors = _duplicates_across_hosts(connection), []
+        for (first, second), pages in candidates:
+            more = {first: copies[first, second], second: copies[second, first]}
+            original, mirror = sorted(more, key=lambda host: (more[host], -read.get(host, 0), host))
+            if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
+                mirrors.append(Mirror(origins[mirror], origins[original], pages))
+        return mirrors
 
 
 def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
@@ -72,25 +80,3 @@ def _end(page: int, leads_to: Mapping[int, int]) -> int:
     while page in leads_to:
         page = leads_to[page]
     return page
-
-
-def _mirrors(connection: tables.Connection, alike: Counter[tuple[int, int]]) -> list[Mirror]:
-    """Return pairs of hosts that share most pages of one of them, whichever was read first.
-
-    The mirror is the host with more duplicates of the other one, as `duplicates` lists them; if
-    both have the same number, the smaller one.
-    """
-    common = Counter(alike)
-    for host, of_host, pages in tables.mirrors(connection):
-        common[min(host, of_host), max(host, of_host)] += pages
-    candidates = [pair for pair in common.most_common() if pair[1] >= _FEWEST_PAGES]
-    if not candidates:
-        return []
-    origins, read = questions.origins(connection), questions.pages_read_by_host(connection)
-    copies, mirrors = _duplicates_across_hosts(connection), []
-    for (one, other), pages in candidates:
-        more = {one: copies[one, other], other: copies[other, one]}
-        original, mirror = sorted(more, key=lambda host: (more[host], -read.get(host, 0), host))
-        if pages >= _MOST_OF_A_HOST * read.get(mirror, 0):
-            mirrors.append(Mirror(origins[mirror], origins[original], pages))
-    return mirrors

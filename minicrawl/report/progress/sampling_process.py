@@ -81,10 +81,7 @@ class SamplingProcess:
         self._sample: Sample | None = None
 
     def finish(self, warn: Callable[[], None]) -> None:
-        """Wait for the sample of the crawl's end.
-
-        `warn` is called if that takes more than a moment.
-        """
+        """Wait for the sample of the crawl's end; call `warn` if that takes more than a moment."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         with suppress(TimeoutExpired):

@@ -6,9 +6,7 @@ omitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import closing
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,38 +31,21 @@ class StoredPart(NamedTuple):
 
 def stored_parts(store: Path) -> list[StoredPart]:
     """Return all parts of a store and of the files beside it."""
-    progress = status(store)
-    failures = [
-        StoredPart(f"failed: {kind}", pages, "pages", None)
-        for kind, pages in (progress.failures or {}).items()
-    ]
-    fetched = StoredPart("fetched", progress.requests or 0, "requests", progress.bytes)
+    progress, folder = status(store), archive_folder(store)
+    parts = [StoredPart("fetched", progress.requests or 0, "requests", progress.bytes)]
     with reading(store) as connection, reporting_damage(store):
-        parts = [
-            *_repository(store, connection),
-            # of packages, such as the search index
-            *chain.from_iterable(stored(store) for stored in ext.loaded(ext.STORED)),
-            StoredPart("links", *_with_unit(questions.links_stored(connection), "links")),
-            *_written(connection),
-            StoredPart("documents", *_with_unit(questions.documents_stored(connection), "pages")),
-        ]
-    return [fetched, *parts, *failures]
-
-
-def _with_unit(counted: tuple[int, int], unit: str) -> tuple[int, str, int]:
-    number, size = counted
-    return number, unit, size
-
-
-def _repository(store: Path, connection: tables.Connection) -> Iterator[StoredPart]:
-    end, folder = tables.archive_end(connection), archive_folder(store)
-    if end is None or not folder.is_dir():
-        return
-    with closing(ArchiveReader(folder, end)) as archive:
-        records = sum(records for _, records, _ in archive.index.totals(end))
-    yield StoredPart("repository", records, "answers", bytes_of(folder))
-
-
-def _written(connection: tables.Connection) -> Iterator[StoredPart]:
-    if links := WrittenLinks(connection):
-        yield StoredPart("link texts", len(links), "pages", written_bytes(connection))
+        end = tables.archive_end(connection)
+        if end is not None and folder.is_dir():
+            with closing(ArchiveReader(folder, end)) as archive:
+                records = sum(records for _, records, _ in archive.index.totals(end))
+            parts.append(StoredPart("repository", records, "answers", bytes_of(folder)))
+        for stored in ext.loaded(ext.STORED):  # of packages, such as the search index
+            parts += stored(store)
+        number, size = questions.links_stored(connection)
+        parts.append(StoredPart("links", number, "links", size))
+        if links := WrittenLinks(connection):
+            parts.append(StoredPart("link texts", len(links), "pages", written_bytes(connection)))
+        number, size = questions.documents_stored(connection)
+        parts.append(StoredPart("documents", number, "pages", size))
+    failures = (progress.failures or {}).items()
+    return parts + [StoredPart(f"failed: {kind}", pages, "pages", None) for kind, pages in failures]

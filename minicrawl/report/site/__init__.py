@@ -2,6 +2,5 @@
 
 site_report    content of the HTML report
 html_report    the report as one self-contained HTML file
-html_tables    its tables and tiles
 crawl_picture  a crawl in one picture
 """

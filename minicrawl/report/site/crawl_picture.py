@@ -13,33 +13,15 @@ from minicrawl.report.files.figures import Figure, PlotLine, draw, pyplot
 from minicrawl.report.progress.samples import Sample
 
 MOST_HOSTS = 40
-
-
 _COLUMNS, _ROWS = 4, 2
-
-
 _PICTURE_WIDTH, _ROW_HEIGHT = 18.0, 4.2
-
-
 _HOST_HEIGHT, _LEAST_HEIGHT = 0.2, 3.0
 """Row height and minimum height in inches. A line of small letters is 0.14 high."""
-
-
 _DPI = 120
-
-
 _LONGEST_LABEL = 48
-
-
 _LARGEST_MARK = 60
-
-
 _TIME = "running time, s"
-
-
 Samples = Sequence[Sample]
-
-
 Value = Callable[[Sample], float | None]
 
 
@@ -66,21 +48,35 @@ def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
         heights.append(max(_LEAST_HEIGHT, _HOST_HEIGHT * len(hosts.pages)))
     canvas = pyplot().figure(figsize=(_PICTURE_WIDTH, sum(heights)), layout="constrained")
     parts = canvas.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-    _draw_curves(parts[0], samples)
-    for lower in parts[1:]:
-        bars, matrix = lower.subplots(1, 2)
-        _draw_hosts(bars, matrix, hosts)
-    canvas.suptitle(title)
-    return canvas
-
-
-def _draw_curves(part: Any, samples: Samples) -> None:
-    places = list(part.subplots(_ROWS, _COLUMNS).flat)
+    places = list(parts[0].subplots(_ROWS, _COLUMNS).flat)
     for place, figure in zip(places, curves(samples), strict=True):
         draw(pyplot(), place, figure)
     last = samples[-1].outline
     for place, degrees in zip(places[-2:], (last.out_degrees, last.in_degrees), strict=True):
         _draw_fit(place, degrees)
+    for lower in parts[1:]:
+        bars, matrix = lower.subplots(1, 2)
+        rows = range(1, len(hosts.pages) + 1)
+        row_of = dict(zip(hosts.pages, rows, strict=True))
+        bars.barh(rows, list(hosts.pages.values()), color="C1")
+        names = [f"{_as_label(name)}  {row:>2}" for name, row in row_of.items()]
+        bars.set_yticks(rows, names, fontsize="small")
+        bars.set(xlabel="pages", ylim=(len(rows) + 0.5, 0.5))
+        bars.set_title("largest hosts", loc="left")
+        points = [(row_of[target], row_of[source]) for source, target in hosts.links]
+        matrix.set(xlabel="to host", ylabel="from host", xlim=(0.5, len(rows) + 0.5))
+        matrix.set(ylim=(len(rows) + 0.5, 0.5))
+        matrix.set_xticks(rows, rows, fontsize="x-small")
+        matrix.set_yticks(rows, rows, fontsize="x-small")
+        matrix.set_title("links between them; larger marks are more links", loc="left")
+        if points:
+            most = math.log1p(max(hosts.links.values()))
+            sizes = [
+                _LARGEST_MARK * (math.log1p(links) / most) ** 2 for links in hosts.links.values()
+            ]
+            matrix.scatter(*zip(*points, strict=True), s=sizes, marker="s")
+    canvas.suptitle(title)
+    return canvas
 
 
 def curves(samples: Samples) -> list[Figure]:
@@ -175,30 +171,6 @@ def _draw_fit(axes: Any, degrees: DegreeDistribution) -> None:
         f"p {degrees.p_value:.2g}",
     )
     axes.legend()
-
-
-def _draw_hosts(bars: Any, matrix: Any, hosts: HostLinks) -> None:
-    """Draw a row for each host: its number, name and pages, and its links to other hosts.
-
-    The links to a host are in the column with its number.
-    """
-    rows = range(1, len(hosts.pages) + 1)
-    row_of = dict(zip(hosts.pages, rows, strict=True))
-    bars.barh(rows, list(hosts.pages.values()), color="C1")
-    names = [f"{_as_label(name)}  {row:>2}" for name, row in row_of.items()]
-    bars.set_yticks(rows, names, fontsize="small")
-    bars.set(xlabel="pages", ylim=(len(rows) + 0.5, 0.5))
-    bars.set_title("largest hosts", loc="left")
-    points = [(row_of[target], row_of[source]) for source, target in hosts.links]
-    matrix.set(xlabel="to host", ylabel="from host", xlim=(0.5, len(rows) + 0.5))
-    matrix.set(ylim=(len(rows) + 0.5, 0.5))
-    matrix.set_xticks(rows, rows, fontsize="x-small")
-    matrix.set_yticks(rows, rows, fontsize="x-small")
-    matrix.set_title("links between them; larger marks are more links", loc="left")
-    if points:
-        most = math.log1p(max(hosts.links.values()))
-        sizes = [_LARGEST_MARK * (math.log1p(links) / most) ** 2 for links in hosts.links.values()]
-        matrix.scatter(*zip(*points, strict=True), s=sizes, marker="s")
 
 
 def _as_label(name: str) -> str:

@@ -35,10 +35,7 @@ class Tile(NamedTuple):
 
 
 class ReportSection(NamedTuple):
-    """Rows of one kind, possibly the first of `total`.
-
-    A section that leads is on the first page, its tiles above its rows.
-    """
+    """First rows of one kind, of `total`; if it leads, it is on the first page below its tiles."""
 
     name: str
     means: str

@@ -68,14 +68,16 @@ def content_rows(
         return None
     pages = np.bincount(snapshot.host_of, minlength=len(snapshot.hosts))
     largest = np.argsort(-pages, kind="stable")[: most_names // 2].tolist()
-    hosts, types = {snapshot.hosts[one] for one in largest}, set[str]()
+    hosts, types = {snapshot.hosts[host_id] for host_id in largest}, set[str]()
     numbers, sizes = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
     with kept_pages(snapshot) as archive:
         totals = archive.index.totals(archive.end)
         if most is not None and sum(records for _, records, _ in totals) > most:
             return None
         for url, content_type, outcome, size in _urls(snapshot, archive):
-            of_type = _told_apart(content_type or _extension_of(url), types, most_names)
+            ending = urlsplit(url).path.rpartition(".")[2].lower()
+            by_url = "page" if may_be_html(url) else f".{ending}"
+            of_type = _told_apart(content_type or by_url, types, most_names)
             row = of_type, _told_apart(host(url), hosts, most_names), outcome
             numbers[row] += 1
             sizes[row] += size
@@ -160,9 +162,3 @@ def _left_out(snapshot: Snapshot) -> Iterator[tuple[str, str, str]]:
 def _type_in(header: str | None) -> str:
     content_type = parse_content_type(header)[0]
     return content_type if _MEDIA_TYPE.fullmatch(content_type) else ""
-
-
-def _extension_of(url: str) -> str:
-    if may_be_html(url):
-        return "page"
-    return f".{urlsplit(url).path.rpartition('.')[2].lower()}"

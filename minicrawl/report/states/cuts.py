@@ -51,7 +51,14 @@ def cuts(store: Path, status: Status, *, even_of_many: bool = False) -> list[Cut
         cuts = [_cut(number, None, state, "") for state, number in pages.items()]
     else:
         with snapshot(store) as view:
-            cuts = list(_by_host_and_reason(view))
+            groups = Counter(
+                (int(view.host_of[page]), State(view.states[page]), detail)
+                for page, detail in _last_details(view)
+            )
+            cuts = [
+                _cut(number, view.origins[host], state, detail)
+                for (host, state, detail), number in groups.items()
+            ]
     return sorted(cuts, key=lambda cut: (-cut.pages, cut.host or "", cut.reason))
 
 
@@ -67,21 +74,12 @@ def _cut(pages: int, host: str | None, state: State, detail: str) -> Cut:
     return Cut(pages, host, state.label, reason, remedy(state, detail))
 
 
-def _by_host_and_reason(snapshot: Snapshot) -> Iterator[Cut]:
-    pages = np.flatnonzero(np.isin(snapshot.states, CUT)).tolist()
-    details = _details(snapshot, set(pages))
-    groups = Counter(
-        (int(snapshot.host_of[page]), State(snapshot.states[page]), details.get(page, ""))
-        for page in pages
-    )
-    for (host, state, detail), number in groups.items():
-        yield _cut(number, snapshot.origins[host], state, detail)
-
-
-def _details(snapshot: Snapshot, pages: set[int]) -> dict[int, str]:
-    """Return why each page was not requested, the last time."""
-    details: dict[int, str] = {}
+def _last_details(snapshot: Snapshot) -> Iterator[tuple[int, str]]:
+    """Yield each page that was cut off, and why it was not requested the last time."""
+    details = dict.fromkeys(np.flatnonzero(np.isin(snapshot.states, CUT)).tolist(), "")
+    unknown = set(details)
     for row in request_log.failed_requests(snapshot.connection):
-        if row.page in pages and row.outcome == NOT_ASKED:
-            details.setdefault(row.page, row.detail)
-    return details
+        if row.page in unknown and row.outcome == NOT_ASKED:
+            details[row.page] = row.detail
+            unknown.remove(row.page)
+    yield from details.items()

@@ -8,7 +8,7 @@ refusal    a page that minicrawl chose not to read; refusals are counted, and li
            kind is named
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
@@ -25,15 +25,6 @@ from minicrawl.wording import iso
 
 _PAGES_AT_ONCE = 10_000
 KINDS = (*FAILURES, *REFUSALS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorQuery:
-    """Selection of pages to report. Without kinds, all failures; `count` 0 is all."""
-
-    kinds: frozenset[State] = frozenset()
-    host: str | None = None
-    count: int = 0
 
 
 class ErrorKind(NamedTuple):
@@ -75,26 +66,28 @@ class ErrorReport:
     pages: list[FailedPage]
 
 
-def errors(snapshot: Snapshot, query: ErrorQuery) -> ErrorReport:
-    """Return a report on the failures in this store."""
+def errors(
+    snapshot: Snapshot, kinds: Collection[State] = (), host: str | None = None, count: int = 0
+) -> ErrorReport:
+    """Return a report on the failures of these kinds; without kinds on all. `count` 0 is all."""
     with reporting_damage(snapshot.path):
-        pages = pages_of_host(snapshot, query.host)
-        shown = query.kinds or frozenset(FAILURES)
-        failed = pages[np.isin(snapshot.states[pages], list(shown))]
+        pages = pages_of_host(snapshot, host)
+        failed = pages[np.isin(snapshot.states[pages], list(kinds or FAILURES))]
         return ErrorReport(
-            kinds=list(_kinds(snapshot, pages, query)),
-            hosts=list(_hosts(snapshot, failed, query.count)),
-            pages=list(_one_by_one(snapshot, failed, query.count)),
+            kinds=list(_kinds(snapshot, pages, kinds or KINDS, host)),
+            hosts=list(_hosts(snapshot, failed, count)),
+            pages=list(_one_by_one(snapshot, failed, count)),
         )
 
 
-def _kinds(snapshot: Snapshot, pages: Pages, query: ErrorQuery) -> Iterator[ErrorKind]:
+def _kinds(
+    snapshot: Snapshot, pages: Pages, kinds: Collection[State], host: str | None
+) -> Iterator[ErrorKind]:
     """Yield failures, then refusals, most frequent first."""
-    hosts = None if query.host is None else hosts_named(snapshot, query.host)
+    hosts = None if host is None else hosts_named(snapshot, host)
     requests = request_log.outcomes(snapshot.connection, hosts)
     counts = np.bincount(snapshot.states[pages], minlength=max(State) + 1).tolist()
     total = sum(requests.values())
-    kinds = query.kinds or KINDS
     for state in sorted(kinds, key=lambda state: (not state.is_failure, -counts[state], state)):
         requested = requests.get(state.outcome, 0)
         if counts[state] or requested:

@@ -1,17 +1,17 @@
 """Why a page has its rank and state: its cash, where that came from, and what it waits for."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from math import isnan
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
 from minicrawl.model import FULL_VALUE, PageId
-from minicrawl.opic.importance.expected_value import Signal
+from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress
-from minicrawl.report.graph.gifts import CashGifts, CashSoFar, gifts_to, history_of
+from minicrawl.report.graph.gifts import CashSoFar, gifts_to, history_of
 from minicrawl.report.links.backlinks import indexed_linking_pages, standing_for
 from minicrawl.report.saved_ranks import Convergence, convergence_of, rank_of, saved_ranks, scores
 from minicrawl.report.selected_pages import COLUMNS, page_row
@@ -94,7 +94,14 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
     target = snapshot.frontier.books.stands_for(page)
     position = queue_position(snapshot, page) if state is State.UNREAD else None
     linking = indexed_linking_pages(snapshot, standing_for(snapshot, page))
-    gifts = gifts_to(snapshot, page, progress, linking)
+    givers, units = gifts_to(snapshot, page, progress, linking)
+    largest = nlargest(
+        _SOURCES_SHOWN, zip(givers.tolist(), units.tolist(), strict=True), key=itemgetter(1)
+    )
+    by_rank = {
+        saved.row.name: scores(snapshot, saved.row.name)
+        for saved in saved_ranks(snapshot.path, snapshot.connection)
+    }
     return Explanation(
         **{name: getattr(row, name) for name in _OF_ROW},
         original=tables.original(snapshot.connection, page),
@@ -104,24 +111,24 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
             snapshot.url(other) for other in snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
         ],
         place=position,
-        ranks=list(_rank_scores(snapshot, page)),
+        ranks=[
+            RankScore(name, None, None)
+            if isnan(values[page])
+            else RankScore(name, float(values[page]), rank_of(values, page))
+            for name, values in by_rank.items()
+        ],
         reasons=_reasons(snapshot, page, state, position),
         fetches=[
             Fetch(iso(last.at), last.outcome, last.status, last.detail)
             for last in tables.last_fetches(snapshot.connection, page, _FETCHES_SHOWN)
         ],
-        givers=_cash_sources(snapshot, gifts),
-        received=history_of(snapshot, gifts),
+        givers=[
+            CashSource(snapshot.url(giver), amount, amount / float(units.sum()))
+            for giver, amount in largest
+            if amount
+        ],
+        received=history_of(snapshot, givers, units),
     )
-
-
-def _rank_scores(snapshot: Snapshot, page: PageId) -> Iterator[RankScore]:
-    for saved in saved_ranks(snapshot.path, snapshot.connection):
-        values = scores(snapshot, saved.row.name)
-        if isnan(values[page]):
-            yield RankScore(saved.row.name, None, None)
-        else:
-            yield RankScore(saved.row.name, float(values[page]), rank_of(values, page))
 
 
 def _reasons(
@@ -188,9 +195,16 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
         else f"it {first} of all unread pages"
     ]
     if (siblings := snapshot.frontier.siblings) is not None and siblings.has_estimates:
-        reasons.append(_estimated(siblings.keys[page]))
+        from minicrawl.opic.importance.early_rank import LAST_TURN
+
+        reasons.append(
+            f"PageRank of the links read so far gives it {siblings.keys[page] / UNIT:.2f} units, "
+            f"which stand in for its cash until {LAST_TURN:,} pages are read"
+        )
     if (values := snapshot.frontier.values) is not None:
-        reasons.append(_expected(*values.signals_of(page)))
+        value, signals = values.signals_of(page)
+        known = ", ".join(f"{row.name} {row.mean:.2f} over {row.pages:,}" for row in signals)
+        reasons.append(f"its expected value is {value:.2f}: {known or 'nothing like it was read'}")
     host = _host(snapshot, page)
     if host.wait_until is not None:
         reasons.append(f"its host asked for a pause until {iso(host.wait_until)}")
@@ -209,35 +223,6 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
     return reasons
 
 
-def _estimated(atoms: int) -> str:
-    from minicrawl.opic.importance.early_rank import LAST_TURN
-    from minicrawl.opic.ledger.money import UNIT
-
-    return (
-        f"PageRank of the links read so far gives it {atoms / UNIT:.2f} units, which stand in for "
-        f"its cash until {LAST_TURN:,} pages are read"
-    )
-
-
-def _expected(value: float, signals: Sequence[Signal]) -> str:
-    known = ", ".join(
-        f"{signal.name} {signal.mean:.2f} over {signal.pages:,}" for signal in signals
-    )
-    return f"its expected value is {value:.2f}: {known or 'nothing like it was read'}"
-
-
 def _host(snapshot: Snapshot, page: PageId) -> HostRow:
     number = int(snapshot.host_of[page])
     return tables.host(snapshot.connection, number) or HostRow(number, "")
-
-
-def _cash_sources(snapshot: Snapshot, gifts: CashGifts) -> list[CashSource]:
-    """Return the pages that gave most, by their last spendings."""
-    total = float(gifts.units.sum())
-    amounts = zip(gifts.givers.tolist(), gifts.units.tolist(), strict=True)
-    largest = nlargest(_SOURCES_SHOWN, amounts, key=lambda gift: gift[1])
-    return [
-        CashSource(snapshot.url(giver), amount, amount / total)
-        for giver, amount in largest
-        if amount
-    ]

@@ -159,12 +159,13 @@ def test_an_old_index_is_completed_from_the_log(tmp_path: Path) -> None:
         assert indexed(crawl.path) == first
 
 
-def test_a_very_old_index_is_rebuilt(tmp_path: Path) -> None:
+def test_a_very_old_index_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minicrawl.report.links.backlinks.FEW_STEPS", 0)
     steps = []
     for crawl in _rounds(tmp_path / "crawl.db", 20):
         url = "http://h0.example/0"
         with snapshot(crawl.path) as seen:
-            found = backlinks(seen, url, few_steps=0)
+            found = backlinks(seen, url)
         assert urls(found) == _givers_by_page(crawl.path)[url]
         steps.append(indexed(crawl.path))
     assert 2 < len(set(steps)) < 20

@@ -128,20 +128,23 @@ def test_saved_ranks_are_attributes(seen: Snapshot) -> None:
 
 @pytest.mark.parametrize("kind", [PageGraph, HostGraph])
 def test_the_graph_does_not_depend_on_the_block_size_and_progress_rises_to_1(
-    seen: Snapshot, kind: Kind
+    seen: Snapshot, kind: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def told(**sizes: Any) -> set[tuple[Any, ...]]:
+    def links() -> set[tuple[Any, ...]]:
         shares: list[float] = []
-        drawing = kind(seen, ALL, progress=shares.append, **sizes).drawing()
+        drawing = kind(seen, ALL, progress=shares.append).drawing()
         assert rows(drawing.nodes)
         assert rows(drawing.links)
         assert (shares, shares[-1]) == (sorted(shares), 1)
         shares.clear()
-        found = named(kind(seen, ALL, progress=shares.append, **sizes))
+        found = named(kind(seen, ALL, progress=shares.append))
         assert shares[-1] == 1
         return found
 
-    assert told(rows_at_once=1, pairs_at_once=0) == told()
+    usual = links()
+    monkeypatch.setattr("minicrawl.report.selected_graph.ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("minicrawl.report.selected_graph.PAIRS_AT_ONCE", 0)
+    assert links() == usual
 
 
 @pytest.mark.parametrize("kind", [PageGraph, HostGraph])

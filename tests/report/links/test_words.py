@@ -28,7 +28,7 @@ def crawled(path: Path, pages: Mapping[str, Any], keep: str = "pages") -> None:
 def link_words(path: Path, *urls: str) -> dict[tuple[str, str], str]:
     """Return the words of each link, keyed by source and target."""
     with snapshot(path) as seen:
-        return {(urls[one.source], one.target): one.words for one in words_of_links(seen, urls)}
+        return {(urls[page], url): words for page, url, words in words_of_links(seen, urls)}
 
 
 @pytest.fixture

@@ -92,7 +92,7 @@ def test_a_link_counts_once_both_ends_were_crawled(tmp_path: Path) -> None:
             crawl.read(page, links)
             crawl.commit()
             with reading(crawl.path) as connection:
-                news = log.follow(connection)
-            found = sorted(zip(news.sources.tolist(), news.targets.tolist(), strict=True))
-            assert (len(log), news.is_node.tolist(), found) == (2, [True] * nodes, ends)
-            assert not news.is_rewritten
+                is_node, sources, targets, is_rewritten = log.follow(connection)
+            pairs = sorted(zip(sources.tolist(), targets.tolist(), strict=True))
+            assert (len(log), is_node.tolist(), pairs) == (2, [True] * nodes, ends)
+            assert not is_rewritten
