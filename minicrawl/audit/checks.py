@@ -55,7 +55,13 @@ from minicrawl.audit.detectors import (
 from minicrawl.audit.fact_columns import NO_TARGET
 from minicrawl.audit.site import AuditedSite, Mask
 from minicrawl.states import LinkVerdict, State
-from minicrawl.store.derived.checks import LARGE_IMAGE
+from minicrawl.store.derived.checks import (
+    EMPTY_IMAGE,
+    HEAVY_PAGE,
+    LARGE_IMAGE,
+    MISTYPED,
+    SMALL_PREVIEW,
+)
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
@@ -63,6 +69,7 @@ SEVERITIES = (ERROR, WARNING, NOTICE)
 _LATE_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 0.8, 5, 20, 500_000, 2_000
 _OK, _TEMPORARY, _SERVER_ERROR = 200, (302, 303, 307), 500
 _MANY_LINKS = 500
+_MISTYPED = ("style", "script", "image", "manifest", "preview")
 
 
 class Check(NamedTuple):
@@ -198,6 +205,7 @@ _DETECTORS: dict[str, Detector] = {
     "canonical-in-body": more("canonical_late"),
     "canonical-elsewhere": Detector(canonical_elsewhere, group=by_head("canonical")),
     # languages and pagination
+    "language-other": more("other_language"),
     "hreflang-unknown": has("unknown_hreflang"),
     "hreflang-twice": has("twice_hreflang"),
     "hreflang-without-self": has("no_self_hreflang"),
@@ -223,7 +231,9 @@ _DETECTORS: dict[str, Detector] = {
     "slow": own(slow, attrgetter("seconds")),
     "slow-first-byte": Detector(_late, TIMED, attrgetter("first_byte_s")),
     "page-large": more("size", _LARGE),
-    "image-large": finding(LARGE_IMAGE, attrgetter("image_bytes")),
+    "page-heavy": finding(HEAVY_PAGE, numbered=True),
+    "image-large": finding(LARGE_IMAGE, numbered=True),
+    "image-empty": finding(EMPTY_IMAGE),
     "uncompressed": Detector(_uncompressed),
     "uncached": lacks("cached"),
     # links and answers
@@ -245,6 +255,12 @@ _DETECTORS: dict[str, Detector] = {
     "script-missing": finding("script"),
     "manifest-missing": finding("manifest"),
     "media-missing": finding("media"),
+    "preview-missing": finding("preview"),
+    "preview-small": finding(SMALL_PREVIEW, numbered=True),
+    **{f"{kind}{MISTYPED}": finding(f"{kind}{MISTYPED}") for kind in _MISTYPED},
+    "style-blocked": finding("style-blocked"),
+    "script-blocked": finding("script-blocked"),
+    "page-as-text": own(lambda site: site.sent_as_text),
     "page-missing": own(state(State.NOT_FOUND)),
     "server-error": own(_failing),
     "error-page": more("says_missing"),

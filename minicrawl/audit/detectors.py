@@ -98,8 +98,9 @@ def links_to(kind: str) -> Detector:
     return Detector(lambda site: count(site) > 0, LINKS, count, by_link(kind))
 
 
-def finding(kind: str, shows: Measure | None = None) -> Detector:
-    """Find pages on which the link check found an issue of this kind."""
+def finding(kind: str, *, numbered: bool = False) -> Detector:
+    """Find pages on which the link check found an issue of this kind, perhaps with a number."""
+    shows: Measure | None = (lambda site: site.finding_number(kind)) if numbered else None
     return Detector(lambda site: site.finding(kind), CHECKED, shows, by_file(kind))
 
 

@@ -27,7 +27,7 @@ from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded,
 from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-VERSION = 9
+VERSION = 10
 """Version of the facts; facts of another version are read again."""
 
 FLAGS = (
@@ -75,12 +75,12 @@ _NOT_TEXT = re.compile(
     rf"<(?:{_COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)|[^>]*+(?:>|\Z))", re.ASCII
 )
 _TAG = re.compile(r"<[^>]*+(?:>|\Z)")
-_WORD = re.compile(r"\w+")
 _DOCTYPE = re.compile(rf"\s*+(?:<{_COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
 _H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
 _FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
 _HIDDEN = re.compile(rf"<(?:{_COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+))", re.ASCII)
+_INSECURE_VALUE = re.compile(r"\(\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _INSECURE_STYLE = re.compile(r"(?:url\(|@import)\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _STYLE = re.compile(r"""\sstyle\s*+=\s*+(?:"[^"]*+"|'[^']*+')""", re.IGNORECASE)
 _SEARCH_ENGINES = ("", "googlebot", "bingbot")
@@ -173,7 +173,7 @@ class _Page:
         self._counts = dict.fromkeys(_COUNTS, 0)
         self._references: dict[UrlReference, None] = {}
         self._level = 0  # of the last heading
-        self._languages: list[str] = []
+        self._lang, self._languages = "", list[str]()
 
     def read_headers(self, headers: Mapping[str, str]) -> None:
         """Note what the headers say."""
@@ -201,7 +201,7 @@ class _Page:
                 self._read_raw(raw.lower(), token)
             elif name := token["name"]:
                 self._read_tag(name.lower(), token)
-        if self._is_https and _INSECURE_STYLE.search(self._markup):  # seldom
+        if self._is_https and _INSECURE_VALUE.search(self._markup):  # seldom
             styles = _STYLE.findall(_HIDDEN.sub("", self._markup))
             self._counts["mixed"] += sum(map(bool, map(_INSECURE_STYLE.search, styles)))
 
@@ -212,10 +212,9 @@ class _Page:
             "titles": len(self._texts["title"]),
             "descriptions": len(self._texts["description"]),
             "h1s": len(self._texts["h1"]),
-            "words": len(_WORD.findall(plain)),
         }
         titles = [text for name in ("title", "h1") for text in self._texts[name][:1]]
-        counts |= faults_of(self._markup, self._url, headers, titles, counts["words"])
+        counts |= faults_of(self._markup, self._url, headers, titles, self._lang, plain)
         # A sorted set: pages with the same long lines in another order are duplicates as well.
         prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
         hashes = [content_hash("\n".join(prose))]
@@ -264,7 +263,7 @@ class _Page:
         said = attributes(token["said"])
         if reader := _READERS.get(name):
             reader(self, said)
-        if self._is_https and name in _LOADS:
+        if self._is_https and name in _LOADS and "http" in token["said"].lower():
             loaded = [said.get(where, "") for where in _LOADED]
             loaded += said.get("srcset", "").split(",")
             self._counts["mixed"] += any(map(_is_insecure, loaded))
@@ -343,7 +342,8 @@ class _Page:
 
     def read_html(self, said: dict[str, str]) -> None:
         """Note the language of the page."""
-        self._note(html_lang=bool((said.get("lang") or said.get("xml:lang") or "").strip()))
+        self._lang = self._lang or (said.get("lang") or said.get("xml:lang") or "").strip()
+        self._note(html_lang=bool(self._lang))
 
     def _refer(self, kind: str, code: str, target: str) -> None:
         if (url := self._resolved(target)) is not None:

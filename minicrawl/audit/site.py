@@ -12,6 +12,7 @@ target     page that a page's canonical, next or prev names; -1 for none, -2 for
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -40,14 +41,16 @@ from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.states import READ_STATES, LinkVerdict, State
 from minicrawl.store import page_columns, questions, request_log
-from minicrawl.store.derived.checks import LARGE_IMAGE, FindingRow, all_checks, all_findings
+from minicrawl.store.derived.checks import FindingRow, all_checks, all_findings
 from minicrawl.store.derived.facts import listed_in_blocks
-from minicrawl.web.urls import host_of
+from minicrawl.web.urls import host_of, origin
 from minicrawl.wording import counted
 
 Mask: TypeAlias = Any
 """Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
 
+_BLOCKED = "-blocked"
+_HTML_URL = re.compile(r"^[^?]*(?:/|\.(?:x?html?|php|aspx?))(?:\?|$)")
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _MOST_HOPS, _MOST_DATES = 1000, 1 << 16
 
@@ -353,22 +356,29 @@ class AuditedSite:
         return columns
 
     def findings_of(self, kind: str | None) -> Iterator[FindingRow]:
-        """Yield the references of this kind, or all, whose target was requested."""
-        for row in all_findings(self.seen.path, self.seen.connection, kind):
-            if row.target not in self._unknown_files:
+        """Yield the references of this kind, or all, whose target was requested.
+
+        Those to files of the site that robots.txt forbids have a kind such as "style-blocked".
+        """
+        stored = None if kind is None else kind.removesuffix(_BLOCKED)
+        for row in all_findings(self.seen.path, self.seen.connection, stored):
+            if row.target in self._blocked_files:
+                row = row._replace(kind=row.kind + _BLOCKED)  # noqa: PLW2901
+            elif row.target in self._unknown_files:
+                continue
+            if kind in (None, row.kind):
                 yield row
 
     def finding(self, kind: str) -> Mask:
         """Return the pages with a missing asset or anchor of this kind, if assets were checked."""
         return self._findings.get(kind, self.none())
 
-    @cached_property
-    def image_bytes(self) -> Column:
-        """Size of the largest image of each page, if that is large and assets were checked."""
-        sizes = np.zeros(len(self), np.int64)
-        for row in all_findings(self.seen.path, self.seen.connection, LARGE_IMAGE):
-            sizes[row.source] = max(sizes[row.source], int(row.text))
-        return sizes
+    def finding_number(self, kind: str) -> Column:
+        """Return the largest number of the findings of this kind on each page, such as of bytes."""
+        numbers = np.zeros(len(self), np.int64)
+        for row in all_findings(self.seen.path, self.seen.connection, kind):
+            numbers[row.source] = max(numbers[row.source], int(row.text))
+        return numbers
 
     @cached_property
     def unknown_files(self) -> Counter[str]:
@@ -385,6 +395,24 @@ class AuditedSite:
     def _unknown_files(self) -> frozenset[str]:
         files = checked_files(self.seen)
         return frozenset(row.url for row in files if verdict_of_check(row) in NOT_CHECKED)
+
+    @cached_property
+    def _blocked_files(self) -> frozenset[str]:
+        origins = self.seen.origins
+        own = {origins[one] for one in np.unique(self.seen.host_of[self.own]).tolist()}
+        files = [row for row in checked_files(self.seen) if row.state == State.ROBOTS]
+        return frozenset(row.url for row in files if origin(row.url) in own)
+
+    @cached_property
+    def sent_as_text(self) -> Mask:
+        """Pages whose URL is that of HTML, and that were sent as plain text."""
+        pages = np.flatnonzero(self.own & self.is_in(State.TYPE))
+        types = request_log.last_values(self.seen.connection, "detail", pages.tolist())
+        is_html = [
+            kind == "text/plain" and _HTML_URL.search(url) is not None
+            for kind, url in zip(types, self.urls(pages), strict=True)
+        ]
+        return self.of(pages[np.array(is_html, np.bool_)])
 
     @cached_property
     def was_checked(self) -> bool:

@@ -22,6 +22,7 @@ from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Respon
 from minicrawl.states import State
 from minicrawl.store.derived.checks import CheckRow
 from minicrawl.web.responses.challenges import COOKIE_WALL
+from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.urls import origin
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)
@@ -95,7 +96,9 @@ class LinkAsker:
             case State():
                 return CheckRow(url, result, None, "", at)
             case Response(status=status):
-                return CheckRow(url, State.FETCHED, status, "", at, _wire_bytes(result))
+                media_type, _ = parse_content_type(result.headers.get("content-type"))
+                size = _wire_bytes(result)
+                return CheckRow(url, State.FETCHED, status, "", at, size, type=media_type)
             case Moved(status=status):
                 detail = f"more than {MOST_REDIRECTS} redirects, or one to no URL"
                 if result.cookies and len(dict(hops)) < len(hops):

@@ -132,7 +132,7 @@ async def check(
     with snapshot(store) as view:
         urls = set(external_urls(view)) if external else set[str]()
         targets = await targets_of(view, emit)
-        needed = targets.assets if assets else {}
+        needed = joined(targets.assets, targets.previews) if assets else {}
         links = targets.links if external else {}
         waiting = urls | _unjudged(view, needed | links)
     fresh = {row.url for row in _checked_lately(store, clock.today())}
@@ -180,6 +180,7 @@ async def check(
             joined(needed, links, styles.found),
             more if assets else [],
             rows_at_the_end if is_whole else [],
+            targets.choices,
         )
     return requested
 

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.crawl.events import Checking, Listener
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
@@ -22,17 +23,24 @@ from minicrawl.report.links.written_links import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.states import READ_STATES, LinkVerdict, State
 from minicrawl.store.derived.checks import (
+    EMPTY_IMAGE,
+    HEAVY_PAGE,
     LARGE_IMAGE,
+    MISTYPED,
+    SMALL_PREVIEW,
     CheckRow,
     FindingRow,
     all_checks,
     keep_findings,
 )
 from minicrawl.web.html.references import Reference
+from minicrawl.web.responses.types import HTML_TYPES
+from minicrawl.web.urls import origin
 
 NO_ANCHOR = "anchor"
-_LARGE_BYTES = 500_000
-"""Size of an image that the audit reports."""
+_LARGE_BYTES, _SMALL_BYTES, _HEAVY_BYTES = 500_000, 4_000, 5_000_000
+"""Sizes of a large image, of a preview too small for any site to show, and of a page's files."""
+_LOADED_AT_ONCE, _PARTS_SHOWN = ("image", "style", "script"), 3
 _MOST_ANCHORS = 4_000_000
 """Most anchors in memory, 8 bytes each."""
 _NOT_FOLLOWED = ("nofollow", "canonical")
@@ -47,19 +55,19 @@ _MOST_TEXTS = 20
 
 
 def keep_all_findings(
-    store: Path, needed: Sources, others: Sequence[FindingRow], checks: Sequence[CheckRow] = ()
+    store: Path,
+    needed: Sources,
+    others: Sequence[FindingRow],
+    checks: Sequence[CheckRow] = (),
+    choices: Set[str] = frozenset(),
 ) -> None:
+    """Keep the references to targets that are broken or have another fault.
+
+    `choices` are images of which a browser loads one; they do not count for the weight of a page.
+    """
     with snapshot(store) as view:
         judged = verdicts_of(view, needed)
-        requested = {row.url: row for row in all_checks(store, view.connection)}
-        sizes = {url: row.bytes or 0 for url, row in requested.items()}
-        large = (
-            FindingRow(page, url, LARGE_IMAGE, str(sizes[url]))
-            for url in needed
-            if sizes.get(url, 0) > _LARGE_BYTES
-            for page, kind, _ in _references_to(url, needed)
-            if kind == "image"
-        )
+        requested = {row.url: row for row in (*all_checks(store, view.connection), *checks)}
         broken = (
             FindingRow(page, url, kind, text)
             for url, verdict in judged.items()
@@ -69,7 +77,47 @@ def keep_all_findings(
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if kind != "canonical"
         )
-        keep_findings(store, view.connection, chain(broken, large, others), checks)
+        alive = {url: requested[url] for url in needed if url in requested and requested[url].type}
+        # A host that sends a length for one file at least knows the lengths of empty ones.
+        lengths = {origin(row.url) for row in alive.values() if row.bytes}
+        faulty = (
+            FindingRow(page, url, *fault)
+            for url, row in alive.items()
+            for page, kind, _ in _references_to(url, needed)
+            for fault in _faults_of_file(row, kind, knows_lengths=origin(url) in lengths)
+        )
+        sizes = {url: row.bytes or 0 for url, row in alive.items() if url not in choices}
+        heavy = _heavy_pages(len(view), sizes, needed)
+        keep_findings(store, view.connection, chain(broken, faulty, heavy, others), checks)
+
+
+def _faults_of_file(row: CheckRow, kind: str, *, knows_lengths: bool) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a file that is there, by the use that a page makes of it."""
+    # An <object> may show a page.
+    is_page = row.type in HTML_TYPES and kind not in (*_NOT_FOLLOWED, "media")
+    if is_page or (kind == "style" and row.type != "text/css"):
+        yield f"{kind}{MISTYPED}", str(row.type)
+    elif kind == "image" and row.bytes == 0 and knows_lengths:
+        yield EMPTY_IMAGE, "0"
+    elif kind == "image" and (row.bytes or 0) > _LARGE_BYTES:
+        yield LARGE_IMAGE, str(row.bytes)
+    elif kind == "preview" and 0 < (row.bytes or 0) < _SMALL_BYTES:
+        yield SMALL_PREVIEW, str(row.bytes)
+
+
+def _heavy_pages(pages: int, sizes: Mapping[str, int], needed: Sources) -> Iterator[FindingRow]:
+    """Yield the largest files of pages whose files are large together, with their size."""
+    weights, users = np.zeros(pages, np.int64), dict[str, NDArray[np.int32]]()
+    for url, size in sizes.items():
+        loaded = [of for (kind, _), of in needed[url].items() if kind in _LOADED_AT_ONCE]
+        if size and loaded:
+            users[url] = np.unique(np.concatenate([np.frombuffer(of, np.int32) for of in loaded]))
+            weights[users[url]] += size
+    left = np.where(weights > _HEAVY_BYTES, _PARTS_SHOWN, 0)
+    for url in sorted(users, key=sizes.__getitem__, reverse=True):
+        for page in users[url][left[users[url]] > 0].tolist():
+            left[page] -= 1
+            yield FindingRow(page, url, HEAVY_PAGE, str(weights[page]))
 
 
 def _references_to(url: str, sources: Sources) -> Iterator[tuple[int, str, str]]:
@@ -101,6 +149,10 @@ class Targets(NamedTuple):
     links: Sources
     """Targets of links with rel=nofollow or rel=canonical."""
     anchors: list[FindingRow]
+    previews: Sources
+    """Images by which other sites show a link to a page."""
+    choices: set[str]
+    """Assets of which a browser loads one."""
 
 
 async def targets_of(snapshot: Snapshot, emit: Listener) -> Targets:
@@ -109,7 +161,8 @@ async def targets_of(snapshot: Snapshot, emit: Listener) -> Targets:
     rounds = LoopRounds()  # or thousands of pages would stop the display, and keep Ctrl-C waiting
     assets: Sources = defaultdict(dict)
     links: Sources = defaultdict(dict)
-    anchors = _Anchors(pages)
+    previews: Sources = defaultdict(dict)
+    choices, anchors = set[str](), _Anchors(pages)
     with PageReferences(snapshot) as references:
         for done, (url, page) in enumerate(pages.items()):
             await rounds.turn()
@@ -117,6 +170,9 @@ async def targets_of(snapshot: Snapshot, emit: Listener) -> Targets:
             of_page, resolve = references.of(url), partial(references.resolve, url)
             for asset in of_page.assets:
                 _add(assets, resolve(asset.written), page, asset.kind, "")
+            for written in of_page.previews:
+                _add(previews, resolve(written), page, "preview", "")
+            choices.update(filter(None, map(resolve, of_page.choices)))
             for link in of_page.links:
                 kind = link.role
                 if kind not in _NOT_FOLLOWED and "#" not in link.written:
@@ -127,7 +183,7 @@ async def targets_of(snapshot: Snapshot, emit: Listener) -> Targets:
                 anchors.wanted(target, link, page)
             if references.has(url):
                 anchors.found(url, of_page.anchors)
-        return Targets(assets, links, list(anchors.missing(references)))
+        return Targets(assets, links, list(anchors.missing(references)), previews, choices)
 
 
 def joined(*parts: Sources) -> Sources:

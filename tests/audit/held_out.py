@@ -126,7 +126,8 @@ class HeldOutSite:
     def __call__(self, request: httpx.Request) -> httpx.Response:  # noqa: PLR0911
         """Answer a request."""
         path = request.url.raw_path.decode()
-        if request.url.host != "www.brauhaus.example":
+        is_file = path.endswith((".png", ".css", ".js", ".mp4")) and path not in self.pages
+        if request.url.host != "www.brauhaus.example" and not is_file:
             return httpx.Response(410 if "weg" in path else 200, html="<title>Partner</title>")
         if path == "/robots.txt":
             rules = "".join(f"Disallow: {one}\n" for one in self.forbidden)
@@ -136,7 +137,6 @@ class HeldOutSite:
             return httpx.Response(200, text=f"<sitemapindex>{entry}</sitemapindex>")
         if path == "/karte.xml.gz":
             return httpx.Response(200, content=gzip.compress(self._sitemap().encode()))
-        is_file = path.endswith((".png", ".css", ".js", ".mp4")) and path not in self.pages
         if is_file and "fehlt" not in path:
             kind = {"png": "image/png", "css": "text/css"}.get(path[-3:], "application/javascript")
             content = b"x" * 700_000 if "plakat" in path else b"/* x */"
@@ -503,6 +503,7 @@ def site_of_controls_and_leaks() -> HeldOutSite:
     post, password = "<form method=post action=/in>", "<input type=password aria-label=Wort>"
     log = "Warning: include(x.php): failed in /srv/www/kopf.php on line 12"
     listing = "<h1>Index of /bilder</h1>"
+    german = "Das Bier ist nicht von hier, und auch die Gerste ist für uns nicht zu haben. " * 9
     for issue, said in (
         ("link-malformed", {"body": "<a href='htp://partner.example/'>Partner</a>"}),
         ("link-malformed", {"body": "<a href='http://[partner/'>Partner</a>"}),
@@ -565,6 +566,8 @@ def site_of_controls_and_leaks() -> HeldOutSite:
         ("cookie-weak", {"headers": {"set-cookie": "a=1; Path=/; Secure"}}),
         ("", {"headers": {"set-cookie": "a=1; Secure; HttpOnly; SameSite=Lax"}}),
         ("url-underscore", {"path": "/archiv/fest_programm.html"}),
+        ("language-other", {"lang": " lang=en", "text": german}),
+        ("", {"lang": " lang=de-AT", "text": german * 2}),
     ):
         site.fault(issue, **said) if issue else site.item(**said)
     for path in ("/archiv/zwilling", "/archiv/Zwilling/"):
@@ -584,6 +587,62 @@ def site_of_controls_and_leaks() -> HeldOutSite:
             site.truth.add(
                 ("sitemap-copy", page.path) if page.listed else ("link-to-copy", _HUBS[0])
             )
+    return site
+
+
+def site_of_files() -> HeldOutSite:
+    """Return a site with faults of files, and next to them files that look faulty and are not."""
+    site = HeldOutSite()
+    site.forbidden.append("/gesperrt/")
+
+    def file(path: str, kind: str, size: int) -> None:
+        raw, headers = b"x" * size, {"content-type": kind, "content-length": str(size)}
+        site.add(path, raw=raw, headers=headers, zipped=False, listed=False)
+
+    file("/stil.txt", "text/html", 9)
+    file("/stil-utf8.css", "text/css;charset=utf-8", 9)
+    file("/seite.js", "text/html; charset=utf-8", 9)
+    file("/alt.js", "text/javascript", 9)
+    file("/seite.png", "text/html", 9)
+    file("/leer.png", "image/png", 0)
+    file("/karte.svg", "image/svg+xml", 900)
+    file("/seite.webmanifest", "text/html", 9)
+    file("/knapp.png", "image/png", 3_999)
+    file("/genug.png", "image/png", 4_000)
+    for number in range(13):
+        file(f"/gross-{number}.jpg", "image/jpeg", 499_000)
+        file(f"/wahl-{number}.jpg", "image/jpeg", 499_000)
+    images = [f"<img src=/gross-{number}.jpg alt=a width=9>" for number in range(13)]
+    sizes = ", ".join(f"/wahl-{number}.jpg {number + 1}x" for number in range(13))
+    preview = "<meta property=og:image content='%s'>"
+    for issue, said in (
+        ("style-mistyped", {"head": "<link rel=stylesheet href=/stil.txt>"}),
+        ("", {"head": "<link rel=stylesheet href=/stil-utf8.css>"}),
+        ("script-mistyped", {"body": "<script src=/seite.js></script>"}),
+        ("", {"body": "<script src=/alt.js></script>"}),
+        ("image-mistyped", {"body": "<img src=/seite.png alt=a width=9>"}),
+        ("", {"body": "<img src=/karte.svg alt=a width=9>"}),
+        ("", {"body": "<object data=/seite.png></object>"}),
+        ("manifest-mistyped", {"head": "<link rel=manifest href=/seite.webmanifest>"}),
+        ("image-empty", {"body": "<img src=/leer.png alt=a width=9>"}),
+        ("page-heavy", {"body": "".join(images[:11])}),
+        ("", {"body": "".join(images[:10])}),
+        ("", {"body": f"<img srcset='{sizes}' alt=a width=9>"}),
+        ("preview-missing", {"head": preview % "/fehlt.png"}),
+        ("preview-missing", {"head": "<meta name=twitter:image content=/fehlt2.png>"}),
+        ("preview-mistyped", {"head": preview % "/seite.png"}),
+        ("preview-small", {"head": preview % f"{HOST}/knapp.png"}),
+        ("", {"head": preview % "/genug.png"}),
+        ("style-blocked", {"head": "<link rel=stylesheet href=/gesperrt/stil.css>"}),
+        ("script-blocked", {"body": "<script src=/gesperrt/a.js></script>"}),
+        ("", {"body": "<img src=/gesperrt/krug.png alt=a width=9>"}),
+        ("", {"links": ["/LIES-MICH", "/worte.txt"]}),
+    ):
+        site.fault(issue, **said) if issue else site.item(**said)
+    plain = {"content-type": "text/plain"}
+    for path in ("/LIES-MICH", "/worte.txt"):
+        site.add(path, raw=b"<p>a", headers=plain, zipped=False, listed=False)
+    site.fault("page-as-text", "/als-text.html", headers=plain, zipped=False, listed=False)
     return site
 
 

@@ -21,6 +21,7 @@ from tests.audit.held_out import (
     HeldOutSite,
     planted_site,
     site_of_controls_and_leaks,
+    site_of_files,
 )
 from tests.cli.calls import Captured, as_json
 from tests.stores import filled_store
@@ -58,8 +59,8 @@ def test_exactly_the_planted_faults_are_found(tmp_path: Path) -> None:
     # The crawl takes the first of two equal pages that it reads for the original.
     one, other = site.copies
     assert {(issue, one if path == other else path) for issue, path in reported} == site.truth
-    of_pages = {issue for issue, _ in site_of_controls_and_leaks().truth}
-    tested = {issue for issue, _ in site.truth} | of_pages | TESTED_ELSEWHERE
+    others = site_of_controls_and_leaks().truth | site_of_files().truth
+    tested = {issue for issue, _ in site.truth | others} | TESTED_ELSEWHERE
     assert sorted(check.name for check in CHECKS) == sorted(tested)
 
 
@@ -70,6 +71,16 @@ def test_faults_of_controls_data_and_leaks_are_found_and_not_what_looks_like_the
     found = issues(crawled(tmp_path / "crawl.db", site))
     reported = {(name, path) for name, paths in found.items() for path in paths}
     assert {row for row in reported if row[0] not in OF_A_BUSY_MACHINE} == site.truth
+
+
+def test_faults_of_files_are_found_and_not_what_looks_like_them(tmp_path: Path) -> None:
+    site = site_of_files()
+    found = issues(crawled(tmp_path / "crawl.db", site))
+    of_files = {issue for issue, _ in site.truth}
+    reported = {(name, path) for name in of_files for path in found[name]}
+    assert reported == site.truth
+    for name in ("image-missing", "image-large", "style-missing", "script-missing", "link-dead"):
+        assert found[name] == set()
 
 
 def test_many_links_and_slow_responses_and_heads_are_found(tmp_path: Path) -> None:
@@ -160,7 +171,8 @@ def test_checks_that_could_not_see_everything_are_named_everywhere(
     path = crawled(tmp_path / "crawl.db", site)
     with audited(path) as found:
         partial = dict(found.partial)
-        assert partial.keys() == {"duplicate-near", "image-missing", "image-large"}
+        of_images = {f"image-{fault}" for fault in ("missing", "large", "empty", "mistyped")}
+        assert partial.keys() == {"duplicate-near", *of_images}
         _, section, *_ = report_sections(found.site.seen, lambda _share: None)
         assert f"{len(partial)} of them in part (" in section.means
         assert not any(one.count for one in found.found if one.check.name == "image-missing")

@@ -157,6 +157,25 @@ def test_a_page_on_http_has_no_mixed_content() -> None:
     assert facts_of("<link rel=next href='http://['>", URL, {}, 0).references == ()
 
 
+ENGLISH = "The cat is in the house, and it is not for you to say that this is so. " * 4
+GERMAN = "Die Katze ist in dem Haus, und das ist nicht von uns, sondern auch für den Hund. " * 4
+CODE = "".join(f"<p>{word}</p>" for word in ["Haus", "Baum", "Bier"] * 20)
+
+
+@pytest.mark.parametrize(
+    ("lang", "text", "expected"),
+    [
+        *(("de", ENGLISH, 1), ("en-GB", GERMAN, 1), ("de-AT", GERMAN, 0), ("EN", ENGLISH, 0)),
+        *(("", ENGLISH, 0), ("gl", ENGLISH, 0), ("de", ENGLISH[:70], 0), ("en", CODE, 0)),
+        *(("de", f"{GERMAN}<p>{ENGLISH}", 0), ("de", f"{CODE}<pre>{ENGLISH * 3}</pre>", 0)),
+    ],
+)
+def test_the_language_of_a_text_is_compared_with_the_declared_one(
+    lang: str, text: str, expected: int
+) -> None:
+    assert number(f"<html lang='{lang}'><p>{text}", "other_language") == expected
+
+
 ERRORS = (
     "Notice: Undefined index: a in /srv/a.php on line 3",
     "Traceback (most recent call last):",

@@ -40,7 +40,7 @@ from minicrawl.report.selected_pages import Pages, pages_of_host
 from minicrawl.report.snapshot import LABELS, Snapshot, refuse_without_links, urls
 from minicrawl.states import LinkVerdict, State
 from minicrawl.store import request_log
-from minicrawl.store.derived.checks import LARGE_IMAGE, all_checks, all_findings
+from minicrawl.store.derived.checks import all_checks, all_findings
 from minicrawl.web.responses.soft_404 import SOFT_404
 
 _DUPLICATES = (State.CANONICAL, State.ALIAS, State.TWIN)
@@ -141,7 +141,7 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
     """Yield missing assets and anchors, those with most references first."""
     findings = all_findings(snapshot.path, snapshot.connection)
     # Soft 404s are shown with the links to them, and large images are not broken.
-    rows = [row for row in findings if row.kind not in (SOFT_404, LARGE_IMAGE)]
+    rows = [row for row in findings if row.kind != SOFT_404 and row.is_broken]
     checks = {row.url: row for row in all_checks(snapshot.path, snapshot.connection)}
     chosen = [row for row in rows if row.source in pages]
     counts = Counter((row.target, row.kind) for row in chosen)

@@ -20,13 +20,16 @@ from minicrawl.store.tables import Connection
 from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.web.takedowns import Takedowns
 
-LARGE_IMAGE = "image-large"
-"""Kind of a finding whose target is not broken; its text is the number of bytes."""
+LARGE_IMAGE, EMPTY_IMAGE, SMALL_PREVIEW = "image-large", "image-empty", "preview-small"
+HEAVY_PAGE, MISTYPED = "page-heavy", "-mistyped"
+"""Kinds of findings whose target is not broken, the last one behind the kind of a file. The text is
+the number of bytes, or the media type.
+"""
 
 _CHECKS = """
 CREATE TABLE IF NOT EXISTS checks (
     url TEXT PRIMARY KEY, state INTEGER NOT NULL, status INTEGER, detail TEXT NOT NULL,
-    at REAL NOT NULL, bytes INTEGER, since REAL
+    at REAL NOT NULL, bytes INTEGER, since REAL, type TEXT
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS findings (
     source INTEGER NOT NULL, target TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL
@@ -47,6 +50,8 @@ class CheckRow(NamedTuple):
     """Size of the response on the wire, if it is known."""
     since: float | None = None
     """Time of the first failure in a row; or when the target was mended, if it ever failed."""
+    type: str | None = None
+    """Media type of the response."""
 
 
 class FindingRow(NamedTuple):
@@ -56,6 +61,12 @@ class FindingRow(NamedTuple):
     target: str
     kind: str
     text: str
+
+    @property
+    def is_broken(self) -> bool:
+        """False if the target is there, and has another fault."""
+        there = (LARGE_IMAGE, EMPTY_IMAGE, SMALL_PREVIEW, HEAVY_PAGE)
+        return self.kind not in there and not self.kind.endswith(MISTYPED)
 
 
 def keep_checks(store: Path, connection: Connection, rows: Iterable[CheckRow]) -> None:
@@ -81,15 +92,15 @@ def keep_findings(
 
 def _put_checks(derived: Connection, rows: Iterable[CheckRow]) -> None:
     columns = derived.execute("SELECT name FROM pragma_table_info('checks')").fetchall()
-    for name, kind in (("bytes", "INTEGER"), ("since", "REAL")):
+    for name, kind in (("bytes", "INTEGER"), ("since", "REAL"), ("type", "TEXT")):
         if (name,) not in columns:  # a file of an earlier version
             derived.execute(f"ALTER TABLE checks ADD COLUMN {name} {kind}")
     derived.executemany(
-        "INSERT INTO checks VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
+        "INSERT INTO checks VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
         f"since = CASE WHEN {_DEAD.format('excluded.')} != {_DEAD.format('')} THEN excluded.at "
         f"ELSE coalesce(since, iif({_DEAD.format('')}, at, NULL)) END, state = excluded.state, "
         "status = excluded.status, detail = excluded.detail, at = excluded.at, "
-        "bytes = excluded.bytes",
+        "bytes = excluded.bytes, type = excluded.type",
         (row._replace(since=row.at if State(row.state).is_dead_end else None) for row in rows),
     )
 

@@ -78,6 +78,13 @@ _LINK_RELATIONS = set(_ROLES)
 _KINDS = {"source": "media", "script": "script"} | dict.fromkeys(
     ("img", "input", "image", "feimage", "use", "body", "table", "tr", "td", "th"), "image"
 )
+_PREVIEWS = (
+    "og:image",
+    "og:image:url",
+    "og:image:secure_url",
+    "twitter:image",
+    "twitter:image:src",
+)
 _MOST_ASSETS = 10_000
 """Most assets of a page; others are left out."""
 MOST_OF_A_STYLE = 1_000
@@ -114,6 +121,10 @@ class References:
     links: list[Reference] = field(default_factory=list)
     assets: list[Reference] = field(default_factory=list)
     anchors: set[str] = field(default_factory=set)
+    previews: list[str] = field(default_factory=list)
+    """Images by which other sites show a link to the page, which the page does not need."""
+    choices: set[str] = field(default_factory=set)
+    """Assets of which a browser loads one."""
 
 
 def references(markup: str, encoding: str = UTF_8) -> References:
@@ -268,6 +279,13 @@ class ReferenceReader:
         elif relations & _LINK_RELATIONS:
             self._add_link(attributes.get("href"), "", rel, "link")
 
+    def read_meta(self, _tag: str, attributes: dict[str, str]) -> None:
+        """Process a <meta>."""
+        name = attributes.get("property") or attributes.get("name", "")
+        content = attributes.get("content", "").strip()
+        if name.lower() in _PREVIEWS and 0 < len(content) <= _LONGEST_HREF:
+            self._found.previews.append(encoded_query(content, self._encoding))
+
     def read_asset(self, tag: str, attributes: dict[str, str]) -> None:
         """Process an element that loads a file."""
         if tag == "img" and self._open is not None:
@@ -281,6 +299,7 @@ class ReferenceReader:
             if name in _SETS:
                 for url in _candidates(value):
                     self._add_asset(url, "", "image")
+                    self._found.choices.add(encoded_query(url, self._encoding))
             elif name in _LAZY and tag not in _LINKS:
                 if "url(" in value:
                     self._read_style(value)
@@ -307,6 +326,7 @@ _READERS: Mapping[str, Callable[[ReferenceReader, str, dict[str, str]], None]] =
     "a": ReferenceReader.begin_anchor,
     "base": ReferenceReader.read_base,
     "link": ReferenceReader.read_link,
+    "meta": ReferenceReader.read_meta,
     "style": ReferenceReader.begin_style,
     **dict.fromkeys(("area", "iframe", "frame"), ReferenceReader.read_frame),
     **dict.fromkeys(_ASSETS, ReferenceReader.read_asset),
