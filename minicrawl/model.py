@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from enum import IntEnum, StrEnum
 from typing import IO, NamedTuple, TypeAlias
 
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 
 PageId: TypeAlias = int
 """Number of a page, in order of discovery; the store never changes it.
@@ -105,7 +105,7 @@ class Response(NamedTuple):
     wire_bytes: int = 0
     elapsed_s: float = 0.0
     first_byte_s: float | None = None
-    cut: FailureKind | None = None
+    cut: State | None = None
     cut_detail: str = ""
     cost_s: float = 0.0  # CPU time for decoding the body
     record: bytes = b""  # archive record of this response, if it is kept
@@ -117,7 +117,7 @@ class Response(NamedTuple):
     @property
     def broke_off(self) -> bool:
         """True if another request might return more of the body."""
-        return self.cut not in (None, FailureKind.TOO_LARGE)
+        return self.cut not in (None, State.TOO_LARGE)
 
 
 class Moved(NamedTuple):
@@ -146,7 +146,7 @@ class Unchanged(NamedTuple):
 class Refused(NamedTuple):
     """Result of a request that the crawler refused to send, or whose body it refused to read."""
 
-    reason: Refusal
+    reason: State
     detail: str = ""
     status: int | None = None
     elapsed_s: float = 0.0
@@ -165,7 +165,7 @@ class Refused(NamedTuple):
 class Failed(NamedTuple):
     """A failed request. `retry_after` is the raw header; `answer` is the response, if requested."""
 
-    kind: FailureKind
+    kind: State
     detail: str = ""
     status: int | None = None
     retry_after: str | None = None

@@ -1,6 +1,7 @@
 """States of pages, one row each: all that the crawl and its reports know about a state.
 
-    TIMEOUT = 23, StateRow(
+    TIMEOUT = (
+        23,
         "no complete response in time",     what it means, in reports
         "a longer --timeout, or ...",       advice
         LinkVerdict.DEAD,                   what a person would find behind a link to such a page
@@ -8,7 +9,7 @@
         Contact.SILENT,                     what it says about the host
     )
 
-A refusal or a failure of a request leads to the state of the same name.
+A request that was refused or failed has the state to which that leads.
 Stores keep the numbers, so they never change; everywhere else a state has its label, `timeout`.
 To wait otherwise after a failure, change its row: nothing else knows about pauses, except
 `--max-pause`, which is never exceeded.
@@ -16,45 +17,9 @@ To wait otherwise after a failure, change its row: nothing else knows about paus
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum, StrEnum
+from enum import Enum, IntEnum
 from math import inf
-from typing import NamedTuple
-
-
-class FailureKind(StrEnum):
-    """Result of a failed request."""
-
-    DNS = "dns"
-    CONNECT = "connect"
-    PROXY = "proxy"
-    TLS = "tls"
-    TIMEOUT = "timeout"
-    RESET = "reset"
-    PROTOCOL = "protocol"
-    ENCODING = "encoding"
-    TOO_LARGE = "too-large"
-    CROWDED = "crowded"
-    THROTTLED = "throttled"
-    SERVER_ERROR = "server-error"
-    NOT_FOUND = "not-found"
-    CLIENT_ERROR = "client-error"
-    BAD_STATUS = "bad-status"
-    BAD_REDIRECT = "bad-redirect"
-    LOST = "lost"
-    INTERRUPTED = "interrupted"
-
-
-class Refusal(StrEnum):
-    """Reason why a known page is not requested, or its body not read."""
-
-    ROBOTS = "robots"
-    SCOPE = "scope"
-    DEPTH = "depth"
-    HOST_BUDGET = "host-budget"
-    ADDRESS = "address"
-    TYPE = "type"
-    TRAP = "trap"
-    ALLOWANCE = "allowance"
+from typing import Any, NamedTuple
 
 
 class LinkVerdict(IntEnum):
@@ -88,10 +53,6 @@ class Pause(NamedTuple):
     longest_s: float = inf
     """Limit of this pause, whatever the host asks for; `--max-pause` holds as well."""
 
-    def after(self, strikes: int, asked_s: float | None = None) -> float:
-        """Return the pause in seconds."""
-        return min(asked_s or self.first_s * 2 ** min(strikes - 1, _MOST_DOUBLINGS), self.longest_s)
-
 
 _MOST_DOUBLINGS = 16
 
@@ -107,20 +68,21 @@ class RetryPolicy(NamedTuple):
 
     def pause_s(self, strikes: int, asked_s: float | None = None) -> float:
         """Return the pause after so many strikes; `asked_s` is the Retry-After of the response."""
-        return 0.0 if self.pause is None else self.pause.after(strikes, asked_s)
+        if self.pause is None:
+            return 0.0
+        doubled_s = self.pause.first_s * 2 ** min(strikes - 1, _MOST_DOUBLINGS)
+        return min(asked_s or doubled_s, self.pause.longest_s)
 
 
 class StateRow(NamedTuple):
     """Facts about a state."""
 
-    means: str
-    helps: str
-    verdict: LinkVerdict
+    means: str = "it waits"
+    helps: str = ""
+    verdict: LinkVerdict = LinkVerdict.UNCHECKED
     retry: RetryPolicy | None = None
     """None unless it is a failure."""
     contact: Contact = Contact.ANSWERED
-    is_open: bool = False
-    """True if the last response may lead to another verdict."""
     limit: str = ""
     """Option with the limit that left the page unread; another value would have read it."""
 
@@ -130,8 +92,8 @@ _SLOWER = f"a longer --delay, or {_LATER}"
 _BY_OWNER, _DETAIL = "only the server's owner can fix it", "see the detail"
 _LIMIT = "the detail has the limit"
 _ALIVE, _DEAD, _BLOCKED, _FORBIDDEN, _UNCHECKED = LinkVerdict
-_WAITS = StateRow("it waits", "", _UNCHECKED)
-_ONCE, _SILENT, _BROKEN = RetryPolicy(1), Contact.SILENT, Contact.BROKEN
+_ANSWERED, _SILENT, _BROKEN, _NONE = Contact
+_ONCE = RetryPolicy(1)
 
 
 class State(IntEnum):
@@ -139,185 +101,141 @@ class State(IntEnum):
 
     row: StateRow
 
-    def __new__(cls, number: int, row: StateRow = _WAITS) -> State:
+    def __new__(cls, number: int, *facts: Any) -> State:
         """Make a member. Later calls have only the number, and `Enum` looks the member up."""
         state = int.__new__(cls, number)
-        state._value_, state.row = number, row
+        state._value_, state.row = number, StateRow(*facts)
         return state
 
-    UNREAD = 0, _WAITS
-    FETCHED = 1, StateRow("it was read", "", _ALIVE)
-    MOVED = 2, StateRow("it redirects to", "", _ALIVE)
-    CANONICAL = 3, StateRow("its canonical URL is", "", _ALIVE)
-    ALIAS = 4, StateRow("it has the same content as", "", _ALIVE)
-    TWIN = 5, StateRow("it was not requested, because by its URL it is the same as", "", _ALIVE)
-    FOREIGN = 6, StateRow("another shard of the crawl reads it", "", _UNCHECKED)
+    UNREAD = 0
+    FETCHED = 1, "it was read", "", _ALIVE
+    MOVED = 2, "it redirects to", "", _ALIVE
+    CANONICAL = 3, "its canonical URL is", "", _ALIVE
+    ALIAS = 4, "it has the same content as", "", _ALIVE
+    TWIN = 5, "it was not requested, because by its URL it is the same as", "", _ALIVE
+    FOREIGN = 6, "another shard of the crawl reads it", "", _UNCHECKED
 
-    ROBOTS = (
-        10,
-        StateRow(
-            "robots.txt forbids it or is not available", "the owner may change it", _FORBIDDEN
-        ),
-    )
+    ROBOTS = 10, "robots.txt forbids it or is not available", "the owner may change it", _FORBIDDEN
     SCOPE = (
         11,
-        StateRow(
-            "outside the scope: ranked, but not fetched",
-            "a wider --scope or --allow, a narrower --deny",
-            _UNCHECKED,
-        ),
+        "outside the scope: ranked, but not fetched",
+        "a wider --scope or --allow, a narrower --deny",
+        _UNCHECKED,
     )
     DEPTH = (
         12,
-        StateRow(
-            "too many links away from the seeds",
-            "a larger --max-depth",
-            _UNCHECKED,
-            limit="--max-depth",
-        ),
+        "too many links away from the seeds",
+        "a larger --max-depth",
+        _UNCHECKED,
+        None,
+        _ANSWERED,
+        "--max-depth",
     )
     HOST_BUDGET = (
         13,
-        StateRow(
-            "its host has reached --per-host-pages",
-            "a larger --per-host-pages",
-            _UNCHECKED,
-            limit="--per-host-pages",
-        ),
+        "its host has reached --per-host-pages",
+        "a larger --per-host-pages",
+        _UNCHECKED,
+        None,
+        _ANSWERED,
+        "--per-host-pages",
     )
     # Only in stores of earlier versions.
-    FOCUS = (
-        18,
-        StateRow("off focus, in a crawl of an older version", "resume the crawl", _UNCHECKED),
-    )
-    ADDRESS = 14, StateRow("the address is not public", "--allow-private, if it is yours", _DEAD)
-    TYPE = (
-        15,
-        StateRow(
-            "of a type that is not read", "--types, if its links matter", _UNCHECKED, is_open=True
-        ),
-    )
+    FOCUS = 18, "off focus, in a crawl of an older version", "resume the crawl", _UNCHECKED
+    ADDRESS = 14, "the address is not public", "--allow-private, if it is yours", _DEAD
+    TYPE = 15, "of a type that is not read", "--types, if its links matter", _UNCHECKED
     TRAP = (
         16,
-        StateRow(
-            "probably a trap: endless similar pages", _LIMIT, _UNCHECKED, limit="--barren-pages"
-        ),
+        "probably a trap: endless similar pages",
+        _LIMIT,
+        _UNCHECKED,
+        None,
+        _ANSWERED,
+        "--barren-pages",
     )
     ALLOWANCE = (
         17,
-        StateRow(
-            "its host or site has used up its quota", _LIMIT, _UNCHECKED, limit="--site-pages"
-        ),
+        "its host or site has used up its quota",
+        _LIMIT,
+        _UNCHECKED,
+        None,
+        _ANSWERED,
+        "--site-pages",
     )
 
     DNS = (
         20,
-        StateRow(
-            "the host name has no address",
-            f"check the spelling and the network, or {_LATER}",
-            _DEAD,
-            RetryPolicy(2, Pause()),
-            _SILENT,
-        ),
+        "the host name has no address",
+        f"check the spelling and the network, or {_LATER}",
+        _DEAD,
+        RetryPolicy(2, Pause()),
+        _SILENT,
     )
     CONNECT = (
         21,
-        StateRow(
-            "the host does not accept connections", _LATER, _DEAD, RetryPolicy(3, Pause()), _SILENT
-        ),
+        "the host does not accept connections",
+        _LATER,
+        _DEAD,
+        RetryPolicy(3, Pause()),
+        _SILENT,
     )
     PROXY = (
         37,
-        StateRow(
-            "the proxy is down or refuses",
-            "see the detail, repair the proxy",
-            _UNCHECKED,
-            RetryPolicy(3, Pause(10.0), is_strike=False),  # the host may be fine
-            _BROKEN,
-        ),
-    )
-    TLS = (
-        22,
-        StateRow("bad certificate or handshake", _DETAIL, _DEAD, RetryPolicy(1, Pause()), _BROKEN),
-    )
+        "the proxy is down or refuses",
+        "see the detail, repair the proxy",
+        _UNCHECKED,
+        RetryPolicy(3, Pause(10.0), is_strike=False),
+        _BROKEN,
+    )  # the host may be fine
+    TLS = 22, "bad certificate or handshake", _DETAIL, _DEAD, RetryPolicy(1, Pause()), _BROKEN
     TIMEOUT = (
         23,
-        StateRow(
-            "no complete response in time",
-            f"a longer --timeout, or {_LATER}",
-            _DEAD,
-            RetryPolicy(2, Pause()),
-            _SILENT,
-        ),
+        "no complete response in time",
+        f"a longer --timeout, or {_LATER}",
+        _DEAD,
+        RetryPolicy(2, Pause()),
+        _SILENT,
     )
     RESET = (
         24,
-        StateRow(
-            "the connection ended before the response",
-            _SLOWER,
-            _DEAD,
-            RetryPolicy(3, Pause()),
-            _BROKEN,
-        ),
+        "the connection ended before the response",
+        _SLOWER,
+        _DEAD,
+        RetryPolicy(3, Pause()),
+        _BROKEN,
     )
-    PROTOCOL = 25, StateRow("the response is not HTTP", _DETAIL, _DEAD, _ONCE, _BROKEN)
-    ENCODING = 26, StateRow("the body cannot be decoded", _BY_OWNER, _DEAD, _ONCE)
-    TOO_LARGE = 27, StateRow("far too large", _DETAIL, _DEAD, _ONCE)
+    PROTOCOL = 25, "the response is not HTTP", _DETAIL, _DEAD, _ONCE, _BROKEN
+    ENCODING = 26, "the body cannot be decoded", _BY_OWNER, _DEAD, _ONCE
+    TOO_LARGE = 27, "far too large", _DETAIL, _DEAD, _ONCE
     CROWDED = (
         35,
-        StateRow(
-            "too many large bodies at once", "a smaller --concurrency", _UNCHECKED, RetryPolicy(3)
-        ),
+        "too many large bodies at once",
+        "a smaller --concurrency",
+        _UNCHECKED,
+        RetryPolicy(3),
     )
-    THROTTLED = 28, StateRow("429: too many requests", _SLOWER, _BLOCKED, RetryPolicy(5, Pause()))
-    SERVER_ERROR = (
-        29,
-        StateRow(
-            "5xx: the server has a problem", _LATER, _DEAD, RetryPolicy(3, Pause()), is_open=True
-        ),
-    )
-    NOT_FOUND = (
-        30,
-        StateRow("404, 410: there is no such page", "nothing: old links are normal", _DEAD, _ONCE),
-    )
-    CLIENT_ERROR = (
-        31,
-        StateRow(
-            "any other 4xx, such as 403",
-            "set --contact; --auth for 401",
-            _DEAD,
-            _ONCE,
-            is_open=True,
-        ),
-    )
-    BAD_STATUS = (
-        32,
-        StateRow("a status that makes no sense here", _BY_OWNER, _DEAD, _ONCE, is_open=True),
-    )
-    BAD_REDIRECT = (
-        33,
-        StateRow("a redirect to nowhere, or too many", _DETAIL, _DEAD, _ONCE, is_open=True),
-    )
+    THROTTLED = 28, "429: too many requests", _SLOWER, _BLOCKED, RetryPolicy(5, Pause())
+    SERVER_ERROR = 29, "5xx: the server has a problem", _LATER, _DEAD, RetryPolicy(3, Pause())
+    NOT_FOUND = 30, "404, 410: there is no such page", "nothing: old links are normal", _DEAD, _ONCE
+    CLIENT_ERROR = 31, "any other 4xx, such as 403", "set --contact; --auth for 401", _DEAD, _ONCE
+    BAD_STATUS = 32, "a status that makes no sense here", _BY_OWNER, _DEAD, _ONCE
+    BAD_REDIRECT = 33, "a redirect to nowhere, or too many", _DETAIL, _DEAD, _ONCE
     # Only of robots.txt: an interrupted page is always requested again.
     INTERRUPTED = (
         36,
-        StateRow(
-            "minicrawl ended the request for another one",
-            "nothing: it is retried",
-            _UNCHECKED,
-            _ONCE,
-            Contact.NONE,
-        ),
+        "minicrawl ended the request for another one",
+        "nothing: it is retried",
+        _UNCHECKED,
+        _ONCE,
+        _NONE,
     )
     LOST = (
         34,
-        StateRow(
-            "the worker process ended",
-            "check that there is enough memory",
-            _UNCHECKED,
-            RetryPolicy(2),
-            Contact.NONE,
-        ),
+        "the worker process ended",
+        "check that there is enough memory",
+        _UNCHECKED,
+        RetryPolicy(2),
+        _NONE,
     )
 
     @property
@@ -350,11 +268,6 @@ class State(IntEnum):
         """Return the state with this label."""
         return cls[label.upper().replace("-", "_")]
 
-    @classmethod
-    def of(cls, reason: Refusal | FailureKind) -> State:
-        """Return the state for this reason."""
-        return cls[reason.name]
-
 
 READ_STATES = (State.FETCHED, State.CANONICAL, State.ALIAS)
 """States of pages whose body was received."""
@@ -373,12 +286,21 @@ CUT = tuple(state for state in REFUSALS if state.row.limit)
 these limits only how many.
 """
 
+OPEN = (
+    State.TYPE,
+    State.SERVER_ERROR,
+    State.CLIENT_ERROR,
+    State.BAD_STATUS,
+    State.BAD_REDIRECT,
+)
+"""States of pages whose last response may lead to another verdict."""
+
 READABLE = (State.UNREAD, *READ_STATES, *PASSING, *CUT)
 """States of pages that were read or could have been: no rule forbids them, and they are pages."""
 
 
-def policy_of(kind: FailureKind) -> RetryPolicy:
+def policy_of(kind: State) -> RetryPolicy:
     """Return the retry policy for this kind of failure."""
-    policy = State.of(kind).row.retry
+    policy = kind.row.retry
     assert policy is not None  # each failure has one
     return policy

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.json_values import to_json
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 
 class Row(NamedTuple):
-    kind: FailureKind
+    kind: State
     pages: int
 
 
@@ -23,11 +23,11 @@ class Report:
 
 class Curve:
     def to_json(self) -> dict[str, object]:
-        return {"last": Row(FailureKind.TLS, 2)}
+        return {"last": Row(State.TLS, 2)}
 
 
 def test_rows_in_documents_become_objects() -> None:
-    report = Report(Path("a.db"), (Row(FailureKind.DNS, 1),), {"here": Row(FailureKind.LOST, 0)})
+    report = Report(Path("a.db"), (Row(State.DNS, 1),), {"here": Row(State.LOST, 0)})
     dns, lost = {"kind": "dns", "pages": 1}, {"kind": "lost", "pages": 0}
     document = {"store": "a.db", "rows": [dns], "best": {"here": lost}}
     assert json.loads(json.dumps(to_json(report))) == document

@@ -1,4 +1,4 @@
-"""The table of states: causes have states, and pauses follow from their row alone."""
+"""The table of states: a label each, and pauses that follow from their row alone."""
 
 import pytest
 
@@ -6,19 +6,15 @@ from minicrawl.states import (
     CUT,
     FAILURES,
     REFUSALS,
-    FailureKind,
     Pause,
-    Refusal,
     RetryPolicy,
     State,
 )
 
 
-def test_each_cause_has_the_state_of_its_name() -> None:
-    assert {State.of(kind) for kind in FailureKind} == {*FAILURES}
-    assert {State.of(reason) for reason in Refusal} == {*REFUSALS} - {State.FOCUS}
-    for cause in (*FailureKind, *Refusal):
-        assert State.labelled(cause.value) is State.of(cause)
+def test_each_state_has_a_label_of_its_own() -> None:
+    assert all(State.labelled(state.label) is state for state in State)
+    assert not {*FAILURES} & {*REFUSALS}
 
 
 def test_failures_alone_have_a_retry_policy() -> None:

@@ -25,7 +25,7 @@ from minicrawl.archive.record import (
 )
 from minicrawl.errors import Damaged
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.responses.types import DocumentType, type_of
@@ -193,4 +193,4 @@ def _text_only(request: Request, response: Response) -> Response:
     of_text = response._replace(body=text.encode("utf-8", "replace"))
     if len(read) == len(response.body):
         return of_text
-    return of_text._replace(cut=FailureKind.TOO_LARGE, cut_detail=_CUT)
+    return of_text._replace(cut=State.TOO_LARGE, cut_detail=_CUT)

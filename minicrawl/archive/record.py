@@ -36,7 +36,7 @@ from minicrawl.archive.digest import (
 )
 from minicrawl.errors import Damaged
 from minicrawl.model import Response, SentBody, Wire
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 
 class PieceSource(Protocol):
@@ -176,7 +176,7 @@ def pack(  # the optional arguments are keyword-only
 
 def pack_again(answer: Answer, codec: Codec, number: int) -> bytes:
     """Return the record of an archived answer with its body, such as one of a revisit."""
-    why = FailureKind.ENCODING if answer.is_undecoded else FailureKind.RESET
+    why = State.ENCODING if answer.is_undecoded else State.RESET
     cut = why if answer.cut else None
     wire = answer.wire and answer.wire._replace(body=SentBody(answer.coded or b""))
     response = Response(
@@ -291,8 +291,8 @@ def _head(
     fields: dict[str, object] = {"url": url, "status": response.status, **more}
     fields["headers"] = dict(response.headers)
     if response.cut is not None:
-        fields["cut"] = response.cut_detail or str(response.cut)
-        if response.cut is FailureKind.ENCODING:
+        fields["cut"] = response.cut_detail or response.cut.label
+        if response.cut is State.ENCODING:
             fields["undecoded"] = True
     if request_url and request_url != url:
         fields["spelled"] = request_url

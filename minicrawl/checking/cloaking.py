@@ -119,10 +119,9 @@ def _answer(url: str, result: FetchResult | State) -> PageAnswer:
                 text=plain_text(markup),
                 varies="user-agent" in headers.get("vary", "").lower(),
             )
-        case Refused(reason=reason, detail=detail, status=status):
-            return PageAnswer(status, url, f"{reason}: {detail}" if detail else str(reason))
-        case Failed(kind=kind, detail=detail, status=status):
-            return PageAnswer(status, url, f"{kind}: {detail}" if detail else str(kind))
+        case Refused(state, detail, status) | Failed(state, detail, status):
+            why = f"{state.label}: {detail}" if detail else state.label
+            return PageAnswer(status, url, why)
         case Moved(status=status):
             return PageAnswer(status, url, "too many redirects, or one to no URL")
         case _:

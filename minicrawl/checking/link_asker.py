@@ -104,10 +104,8 @@ class LinkAsker:
                 if result.cookies and len(dict(hops)) < len(hops):
                     detail = COOKIE_WALL
                 return CheckRow(url, State.BAD_REDIRECT, status, detail, at)
-            case Refused(reason=reason, detail=detail, status=status):
-                return CheckRow(url, State.of(reason), status, detail, at)
-            case Failed(kind=kind, detail=detail, status=status):
-                return CheckRow(url, State.of(kind), status, detail, at)
+            case Refused(state, detail, status) | Failed(state, detail, status):
+                return CheckRow(url, state, status, detail, at)
             case Unchanged():
                 return CheckRow(url, State.FETCHED, HTTPStatus.NOT_MODIFIED, "", at)
 

@@ -37,7 +37,7 @@ from minicrawl.fetch.resolver.name_servers import lookup_of
 from minicrawl.fetch.resolver.resolver import HostAndPort, Resolver, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
 from minicrawl.model import Failed, FetchResult, Refused, Request, Want, Wire
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from minicrawl.web.urls import posted_to
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class HttpFetcher:
                 )
         except TimeoutError as error:
             detail = f"no answer in {self._timeout_s:g} s (--timeout)"
-            raise Fault(FailureKind.TIMEOUT, detail) from error
+            raise Fault(State.TIMEOUT, detail) from error
 
     async def locate(self, url: str) -> str | Refused | Failed:
         """Return the address that a fetch of this URL would connect to first."""
@@ -188,7 +188,7 @@ class HttpFetcher:
                 located = await self._located(url)
         except TimeoutError:
             detail = f"no address in {self._timeout_s:g} s"
-            return Failed(kind=FailureKind.TIMEOUT, detail=detail)
+            return Failed(kind=State.TIMEOUT, detail=detail)
         if isinstance(located, Refused | Failed):
             return located
         _, places = located
@@ -199,6 +199,6 @@ class HttpFetcher:
     ) -> tuple[Target, tuple[ConnectTarget, ...]] | Refused | Failed:
         place = target(url)
         if place is None:
-            return Refused(reason=Refusal.ADDRESS, detail="neither http nor https")
+            return Refused(reason=State.ADDRESS, detail="neither http nor https")
         places = await self._places_of(place.origin)
         return places if isinstance(places, Refused | Failed) else (place, places)

@@ -33,7 +33,7 @@ from minicrawl.model import (
     Want,
     Wire,
 )
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL, challenge, leads_to_cookie_wall
 from minicrawl.web.responses.headers import max_age_s, parse_content_type
 from minicrawl.web.responses.types import HTML_TYPES, NO_TYPE, DocumentType, is_wanted, type_of
@@ -56,7 +56,7 @@ def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
 def with_cut_head(wire: Wire, why: str) -> Response:
     """Return the response of which only the beginning of the head was read."""
     status = read_head(wire.response.partition(b"\n")[0]).status
-    return Response(status, {}, b"", cut=FailureKind.TOO_LARGE, cut_detail=why, wire=wire)
+    return Response(status, {}, b"", cut=State.TOO_LARGE, cut_detail=why, wire=wire)
 
 
 def _with_body_of(known: Wire | None, wire: Wire) -> Wire:
@@ -76,16 +76,16 @@ _REDIRECTS: frozenset[int] = frozenset(
 )
 _EMPTY: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT))
 
-_FAILURES: dict[int, FailureKind] = {
-    HTTPStatus.NOT_FOUND: FailureKind.NOT_FOUND,
-    HTTPStatus.GONE: FailureKind.NOT_FOUND,
-    HTTPStatus.TOO_MANY_REQUESTS: FailureKind.THROTTLED,
+_FAILURES: dict[int, State] = {
+    HTTPStatus.NOT_FOUND: State.NOT_FOUND,
+    HTTPStatus.GONE: State.NOT_FOUND,
+    HTTPStatus.TOO_MANY_REQUESTS: State.THROTTLED,
 }
 _SUCCESS = 2  # hundreds: the class of a status
 _MOST_OF_A_FAILURE = 1 << 16
 """Maximum bytes to read of a failure's body: an error message is at most a page of text."""
 _RANGE = re.compile(r"bytes[\t ]*=?[\t ]*([0-9]{1,18})-")
-_FAILURES_BY_CLASS = {4: FailureKind.CLIENT_ERROR, 5: FailureKind.SERVER_ERROR}
+_FAILURES_BY_CLASS = {4: State.CLIENT_ERROR, 5: State.SERVER_ERROR}
 
 
 async def read_response(
@@ -108,7 +108,7 @@ async def read_response(
             is_file = body.is_file if isinstance(body, Body) else verdict is BodyVerdict.FILE
             if is_file and request.want is Want.PAGE:
                 answer = result if isinstance(result, Response) else None
-                refused = Refused(reason=Refusal.TYPE, cost_s=body.cost_s, answer=answer)
+                refused = Refused(reason=State.TYPE, cost_s=body.cost_s, answer=answer)
                 return _result(stream, refused)
             return _unless_challenge(request, stream, result)
         if request.keeps_failures and isinstance(of_head, Failed):
@@ -138,14 +138,14 @@ def _unless_challenge(request: Request, stream: ResponseStream, result: FetchRes
         leads_to_cookie_wall(request.url, result.target)
         or ("set-cookie" in stream.headers and canonical(result.target, request.url) == request.url)
     ):
-        return Failed(kind=FailureKind.CLIENT_ERROR, detail=COOKIE_WALL, status=result.status)
+        return Failed(kind=State.CLIENT_ERROR, detail=COOKIE_WALL, status=result.status)
     if not isinstance(result, Response) or result.spooled:
         return result
     service = challenge(result.status, result.headers, result.body)
     if not service:
         return result
     return Failed(
-        kind=FailureKind.CLIENT_ERROR,
+        kind=State.CLIENT_ERROR,
         detail=f"{BLOCKS}{service}",
         status=result.status,
         cost_s=result.cost_s,
@@ -207,14 +207,14 @@ def _result_of_head(
         part = _RANGE.match(headers.get("content-range", ""))
         if part and (first := int(part[1])):
             detail = f"a part from byte {first} on, though the whole was asked for"
-            return Failed(kind=FailureKind.PROTOCOL, detail=detail, status=status)
+            return Failed(kind=State.PROTOCOL, detail=detail, status=status)
     is_too_deep = depth > max_codings
     is_other = verdict is BodyVerdict.FILE and request.want is Want.PAGE
     if verdict is BodyVerdict.UNWANTED or (is_too_deep and is_other):
-        return _result(stream, Refused(reason=Refusal.TYPE))
+        return _result(stream, Refused(reason=State.TYPE))
     if is_too_deep:
         detail = f"{depth} codings, one over another"
-        return Failed(kind=FailureKind.ENCODING, detail=detail, status=status)
+        return Failed(kind=State.ENCODING, detail=detail, status=status)
     return None
 
 
@@ -229,10 +229,10 @@ def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> 
             detail = "Locations that differ"
         elif target:
             detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
-        return Failed(kind=FailureKind.BAD_REDIRECT, detail=detail, status=status)
+        return Failed(kind=State.BAD_REDIRECT, detail=detail, status=status)
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
         return Unchanged(fresh_s=max_age_s(headers))
-    by_class = _FAILURES_BY_CLASS.get(status // 100, FailureKind.BAD_STATUS)
+    by_class = _FAILURES_BY_CLASS.get(status // 100, State.BAD_STATUS)
     kind = _FAILURES.get(status, by_class)
     return Failed(kind=kind, status=status, retry_after=headers.get("retry-after"))
 
@@ -246,8 +246,8 @@ def _result(stream: ResponseStream, body: Body | Failed | Refused) -> FetchResul
         answer = body.answer and body.answer._replace(status=status, headers=headers)
         return body._replace(status=status, answer=answer)
     cut, cut_detail = body.cut, body.cut_detail
-    if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, FailureKind.TOO_LARGE):
-        cut, cut_detail = FailureKind.PROTOCOL, "a part, though the whole was asked for"
+    if status == HTTPStatus.PARTIAL_CONTENT and cut in (None, State.TOO_LARGE):
+        cut, cut_detail = State.PROTOCOL, "a part, though the whole was asked for"
     return Response(
         status=status,
         headers=headers,

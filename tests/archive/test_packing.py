@@ -8,7 +8,7 @@ from minicrawl.archive.packing import AnswerPacker, pack_any
 from minicrawl.archive.record import Answer, RecordKind, header_of, seal
 from minicrawl.archive.unpacking import read
 from minicrawl.model import Failed, Request, Response
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.archive.archives import NOON, answered, body, url
 
 
@@ -20,7 +20,7 @@ def text_of(folder: Path, response: Response) -> Answer:
 
 def test_a_packed_response_is_read_back(tmp_path: Path) -> None:
     request = Request(url(1), request_url=f"{url(1)}?sid=7")
-    response = answered(body(1))._replace(cut=FailureKind.TIMEOUT)
+    response = answered(body(1))._replace(cut=State.TIMEOUT)
     found = read(seal(AnswerPacker(tmp_path).pack(request, response), NOON), PLAIN)
     assert (found.url, found.request_url, found.cut) == (url(1), f"{url(1)}?sid=7", "timeout")
     assert (found.body, found.headers, found.at) == (body(1), response.headers, NOON)
@@ -46,7 +46,7 @@ def test_the_text_of_a_very_long_page_is_truncated(tmp_path: Path) -> None:
 
 
 def test_an_unpacked_failure_can_be_packed_later() -> None:
-    gone = Failed(FailureKind.NOT_FOUND, answer=answered(body(1), 404))
+    gone = Failed(State.NOT_FOUND, answer=answered(body(1), 404))
     record = pack_any(url(1), gone)
     assert record is not None
     found = read(seal(record, NOON), PLAIN)

@@ -45,7 +45,7 @@ from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import Failed, Request, Response
 from minicrawl.ports import Timed, Visit
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots.rules import ALLOW_ALL, Rules
 from minicrawl.web.urls import ResolvedUrl
@@ -83,7 +83,7 @@ class Nearby:
 
     async def fetch(self, request: Request) -> Failed:
         await self._ask(request.url)
-        return Failed(kind=FailureKind.NOT_FOUND, status=404)
+        return Failed(kind=State.NOT_FOUND, status=404)
 
     async def visit(self, request: Request) -> Visit:
         await self._ask(request.url)

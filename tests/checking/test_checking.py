@@ -20,7 +20,6 @@ from minicrawl.errors import UsageError
 from minicrawl.ports import Timed
 from minicrawl.report.links.problems import BrokenLink, linked_verdicts
 from minicrawl.report.snapshot import snapshot
-from minicrawl.states import FailureKind
 from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.web.responses.soft_404 import missing_siblings
 from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text
@@ -373,7 +372,7 @@ class TestPoliteness:
     def test_requests_of_all_kinds_keep_the_delay_of_the_host(self, tmp_path: Path) -> None:
         web = web_with(*(f"{HOST}/{number}.pdf" for number in range(4)))
         web.answers[f"{HOST}/1.pdf"] = moved("/2.pdf")
-        web.answers[f"{HOST}/3.pdf"] = failed(FailureKind.NOT_FOUND)
+        web.answers[f"{HOST}/3.pdf"] = failed(State.NOT_FOUND)
         web.answers[f"{HOST}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
         crawl(web, tmp_path / "crawl.db", PAGE, delay=2, **CHECKS)
         assert len(web.visits) == 7  # with robots.txt once
@@ -455,7 +454,7 @@ class TestPoliteness:
     def test_a_failing_host_is_retried_with_pauses_and_then_given_up(self, tmp_path: Path) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
         web = web_with(*links)
-        web.answers |= dict.fromkeys([*links, f"{OTHER}/robots.txt"], failed(FailureKind.TIMEOUT))
+        web.answers |= dict.fromkeys([*links, f"{OTHER}/robots.txt"], failed(State.TIMEOUT))
         run = crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
         assert set(found_in(run.path).values()) == {State.TIMEOUT}
         assert len(web.visits_of(OTHER)) < 5

@@ -19,7 +19,7 @@ from minicrawl.cli.crawl.logs import FORMS
 from minicrawl.model import Failed, Refused
 from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
-from minicrawl.states import FailureKind, Refusal, State
+from minicrawl.states import State
 from tests.cli.calls import Captured
 from tests.crawl.fakes import NOON, Answer, Run, crawl, html, moved
 
@@ -48,8 +48,8 @@ def run(hostile: list[str], tmp_path_factory: pytest.TempPathFactory) -> Run:
         web |= {
             f"{A}/t{number}": html(title=escape(said), etag=said, last_modified=said),
             f"{A}/m{number}": moved(said),
-            f"{A}/r{number}": Refused(reason=Refusal.TYPE, detail=said),
-            f"{A}/f{number}": Failed(kind=FailureKind.TLS, detail=said),
+            f"{A}/r{number}": Refused(reason=State.TYPE, detail=said),
+            f"{A}/f{number}": Failed(kind=State.TLS, detail=said),
         }
         links += [f"/{kind}{number}" for kind in "tmrf"]
         links += [escape(said), f"http://{escape(said)}.example/", f"/?q={escape(said)}"]

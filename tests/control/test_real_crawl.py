@@ -8,7 +8,7 @@ from minicrawl.cli import main
 from minicrawl.control import ControlRequest, Verb, ask, socket_path
 from minicrawl.errors import MinicrawlError
 from minicrawl.report.progress.crawl_status import status
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.dashboard.servers import crawl_of_demo, wait_until
 from tests.processes import PATIENCE_S
 
@@ -47,6 +47,6 @@ def test_no_page_is_lost_while_workers_come_and_go(tmp_path: Path) -> None:
         assert crawl.wait(PATIENCE_S) == 0
     found = status(store)
     assert found.pages_fetched == last
-    assert FailureKind.LOST.value not in (found.failures or {})
+    assert State.LOST.label not in (found.failures or {})
     assert main(["check", "--store", str(store)]) == 0
     assert not socket_path(store).exists()

@@ -31,7 +31,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response
 from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.siblings.siblings import Siblings
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import Batch, StoreTerms
@@ -191,7 +191,7 @@ def text(body: str) -> Response:
     return Response(status=200, headers={}, body=body.encode(), wire_bytes=len(body.encode()))
 
 
-def failed(kind: FailureKind, retry_after: str | None = None) -> Failed:
+def failed(kind: State, retry_after: str | None = None) -> Failed:
     return Failed(kind=kind, retry_after=retry_after)
 
 
@@ -219,7 +219,7 @@ def web_of(links: Mapping[str, Sequence[str]]) -> dict[str, Answer]:
     return {url: html(*ends, title=url) for url, ends in links.items()}
 
 
-_NOT_FOUND = failed(FailureKind.NOT_FOUND)
+_NOT_FOUND = failed(State.NOT_FOUND)
 
 
 @dataclass

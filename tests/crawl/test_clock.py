@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl import Asked, Event
 from minicrawl.config import Politeness
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
 
 A, B = "http://a.example", "http://b.example"
@@ -23,7 +23,7 @@ def a_web() -> FakeWeb:
     """Return a web of two hosts: one wants a delay, and the other one a long pause, once."""
     links = {f"{host}/{n}": [f"{A}/{n + 1}", f"{B}/{n + 1}"] for host in (A, B) for n in range(5)}
     answers = web_of(links)
-    busy = failed(FailureKind.THROTTLED, retry_after="600")
+    busy = failed(State.THROTTLED, retry_after="600")
     answers[f"{B}/2"] = in_turn(busy, answers[f"{B}/2"])
     answers[f"{A}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
     return FakeWeb(answers, takes_s=0.5)
@@ -51,7 +51,7 @@ def test_turning_the_clock_costs_one_more_request_for_robots_txt_and_no_time(
 @either_way
 def test_a_host_that_wants_a_pause_does_not_wait_for_a_year(path: Path, turned_s: float) -> None:
     web = FakeWeb(web_of({f"{A}/0": []}))
-    web.answers[f"{A}/0"] = in_turn(failed(FailureKind.THROTTLED, retry_after="3600"), html())
+    web.answers[f"{A}/0"] = in_turn(failed(State.THROTTLED, retry_after="3600"), html())
     crawl(web, path, f"{A}/0", for_="5s")
     run = crawl(web, path, later_s=turned_s)
     assert run.states == {f"{A}/0": State.FETCHED}
@@ -60,9 +60,7 @@ def test_a_host_that_wants_a_pause_does_not_wait_for_a_year(path: Path, turned_s
 
 def test_a_retry_after_in_the_past_allows_no_request_at_once(path: Path) -> None:
     """The server's clock may be right, and ours ahead."""
-    busy = failed(
-        FailureKind.THROTTLED, retry_after=format_datetime(datetime.fromtimestamp(NOON, UTC))
-    )
+    busy = failed(State.THROTTLED, retry_after=format_datetime(datetime.fromtimestamp(NOON, UTC)))
     web = FakeWeb({f"{A}/0": busy})
     crawl(web, path, f"{A}/0", later_s=AHEAD, robots=False)
     moments = [visit.began for visit in web.visits]

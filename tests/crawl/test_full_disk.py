@@ -12,7 +12,7 @@ from minicrawl.crawl.record.commits import TRY_AGAIN_S, Committer
 from minicrawl.errors import NoRoom
 from minicrawl.model import FetchResult, Request
 from minicrawl.report.integrity.audit import audit
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import (
     Disk,
@@ -106,7 +106,7 @@ def test_hosts_that_wait_for_silent_ones_do_not_make_the_loop_spin_on_a_full_dis
 
     async def say_nothing(_: Request) -> FetchResult:
         await asyncio.sleep(10)
-        return failed(FailureKind.TIMEOUT)
+        return failed(State.TIMEOUT)
 
     async def make_room(scene: Scene) -> None:
         await until_full(scene)

@@ -23,7 +23,7 @@ from minicrawl.model import Failed, FetchResult, Refused, Request, Unchanged, Wa
 from minicrawl.opic.ledger.books import StepKind, terms
 from minicrawl.opic.ledger.money import PARTS, UNIT
 from minicrawl.report.integrity.audit import audit
-from minicrawl.states import READ_STATES, FailureKind, Refusal, State
+from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
@@ -95,7 +95,7 @@ def test_silent_hosts_do_not_keep_new_ones_from_their_first_request(path: Path) 
 
     async def silence(_: Request) -> FetchResult:
         await asyncio.sleep(30)
-        return failed(FailureKind.TIMEOUT)
+        return failed(State.TIMEOUT)
 
     silent = [f"http://s{number}.example" for number in range(10)]
     web = FakeWeb(web_of({f"{A}/": []}) | {f"{one}/robots.txt": silence for one in silent})
@@ -114,7 +114,7 @@ def test_listeners_hear_of_each_turn_and_of_the_end(path: Path) -> None:
 
 
 def test_every_request_for_a_page_is_recorded(path: Path) -> None:
-    crawl({f"{A}/": in_turn(failed(FailureKind.RESET), html())}, path, f"{A}/")
+    crawl({f"{A}/": in_turn(failed(State.RESET), html())}, path, f"{A}/")
     with reading(path) as connection:
         second, first = tables.last_fetches(connection, 0, 9)
     assert (second.outcome, second.status, second.wire_bytes > 0) == ("page", 200, True)
@@ -246,7 +246,7 @@ def test_silent_hosts_hold_at_most_half_of_the_slots(path: Path) -> None:
 
     def answer(_: Request) -> FetchResult:
         at_once.append(sum(not url.startswith(A) for url in web.under_way))
-        return failed(FailureKind.TIMEOUT)
+        return failed(State.TIMEOUT)
 
     web = FakeWeb(star(A, 20), elsewhere=answer, takes_s=1)
     crawl(web, path, f"{A}/", *silent, concurrency=6)
@@ -306,7 +306,7 @@ def test_hosts_at_one_address_share_its_limit_and_all_get_their_turn(path: Path)
 
 
 def test_retry_after_is_kept(path: Path) -> None:
-    throttled = failed(FailureKind.THROTTLED, retry_after="90")
+    throttled = failed(State.THROTTLED, retry_after="90")
     web = FakeWeb(star(A, 3) | {f"{A}/": in_turn(throttled, html("/0", "/1"))})
     run = crawl(web, path, f"{A}/", delay=1)
     assert gaps(web.visits_of(A)) == [1, 90, 1, 1]
@@ -317,16 +317,16 @@ def test_retry_after_is_kept(path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "tries"),
     [
-        (FailureKind.RESET, 3),
-        (FailureKind.TIMEOUT, 2),
-        (FailureKind.SERVER_ERROR, 3),
-        (FailureKind.THROTTLED, 5),
-        (FailureKind.NOT_FOUND, 1),
-        (FailureKind.TLS, 1),
-        (FailureKind.ENCODING, 1),
+        (State.RESET, 3),
+        (State.TIMEOUT, 2),
+        (State.SERVER_ERROR, 3),
+        (State.THROTTLED, 5),
+        (State.NOT_FOUND, 1),
+        (State.TLS, 1),
+        (State.ENCODING, 1),
     ],
 )
-def test_the_kind_of_a_failure_limits_the_tries(kind: FailureKind, tries: int, path: Path) -> None:
+def test_the_kind_of_a_failure_limits_the_tries(kind: State, tries: int, path: Path) -> None:
     web = FakeWeb({f"{A}/": failed(kind)})
     run = crawl(web, path, f"{A}/")
     assert len(web.asked) == tries
@@ -337,8 +337,8 @@ def test_the_kind_of_a_failure_limits_the_tries(kind: FailureKind, tries: int, p
 @pytest.mark.parametrize(
     ("answer", "most"),
     [
-        (failed(FailureKind.SERVER_ERROR), 3),
-        (failed(FailureKind.TIMEOUT), 2),
+        (failed(State.SERVER_ERROR), 3),
+        (failed(State.TIMEOUT), 2),
         (moved(f"{A}/bad?PHPSESSID={'0f' * 16}"), 3),  # a redirect to the page itself
     ],
 )
@@ -357,21 +357,21 @@ def test_tries_survive_the_end_of_a_run(
 
 
 def test_a_page_that_was_given_up_has_all_its_tries_again(path: Path) -> None:
-    web = FakeWeb({f"{A}/": html("/bad"), f"{A}/bad": failed(FailureKind.SERVER_ERROR)})
+    web = FakeWeb({f"{A}/": html("/bad"), f"{A}/bad": failed(State.SERVER_ERROR)})
     crawl(web, path, f"{A}/")
     crawl(web, path, later_s=86_400.0)
     assert web.asked.count(f"{A}/bad") == 6
 
 
 def test_pauses_after_failures_double(path: Path) -> None:
-    web = FakeWeb({f"{A}/": failed(FailureKind.THROTTLED)})
+    web = FakeWeb({f"{A}/": failed(State.THROTTLED)})
     crawl(web, path, f"{A}/")
     assert gaps(web.visits_of(A))[1:] == [1, 2, 4, 8]
 
 
 def test_pages_of_a_host_that_is_down_are_settled_without_a_request(path: Path) -> None:
     seeds = [f"{A}/{n}" for n in range(20)]
-    web = FakeWeb(dict.fromkeys(seeds, failed(FailureKind.CONNECT)))
+    web = FakeWeb(dict.fromkeys(seeds, failed(State.CONNECT)))
     run = crawl(web, path, *seeds)
     assert 0 < len(web.asked) < 10
     assert set(run.states.values()) == {State.CONNECT}
@@ -536,7 +536,7 @@ def test_no_cash_is_lost_however_pages_end(path: Path) -> None:
             f"{A}/loop": moved("/loop"),
             f"{A}/copy": html(title="copy", head=canonical("/new")),
             f"{A}/twin": html(*ends, "/out", title=f"{A}/"),
-            f"{A}/image": Refused(reason=Refusal.TYPE, detail="image/png", status=200),
+            f"{A}/image": Refused(reason=State.TYPE, detail="image/png", status=200),
         }
     )
     run = crawl(web, path, f"{A}/", scope="host")
@@ -564,7 +564,7 @@ def test_an_endless_chain_of_redirects_is_given_up(path: Path) -> None:
     def on_and_on(request: Request) -> FetchResult:
         return moved(f"/{int(request.url.rpartition('/')[2]) + 1}")
 
-    web = FakeWeb({f"{A}/robots.txt": failed(FailureKind.NOT_FOUND)}, elsewhere=on_and_on)
+    web = FakeWeb({f"{A}/robots.txt": failed(State.NOT_FOUND)}, elsewhere=on_and_on)
     run = crawl(web, path, f"{A}/0")
     assert [state.name for state in run.states.values()] == ["MOVED"] * 10 + ["BAD_REDIRECT"]
     last = [event for event in run.events if isinstance(event, Settled)][-1]
@@ -628,7 +628,7 @@ def test_robots_txt_also_applies_to_the_url_with_a_session_id(path: Path) -> Non
 
 def test_a_cut_body_and_a_cut_list_of_links_are_recorded(path: Path) -> None:
     links = [f"/{n}" for n in range(MOST_LINKS + 1)]
-    run = crawl({f"{A}/": html(*links)._replace(cut=FailureKind.RESET)}, path, f"{A}/", pages=1)
+    run = crawl({f"{A}/": html(*links)._replace(cut=State.RESET)}, path, f"{A}/", pages=1)
     with reading(path) as connection:
         (first,) = tables.last_fetches(connection, 0, 1)
     assert "reset" in first.detail
@@ -808,7 +808,7 @@ def test_a_page_that_may_not_be_read_again_is_left_as_it_is(path: Path) -> None:
 def test_a_page_that_fails_when_it_is_read_again_is_tried_again(path: Path) -> None:
     web = FakeWeb(star(A, 1))
     crawl(web, path, f"{A}/", f"{A}/gone")
-    web.answers[f"{A}/"] = in_turn(failed(FailureKind.RESET), html(title="new"))
+    web.answers[f"{A}/"] = in_turn(failed(State.RESET), html(title="new"))
     run = crawl(web, path, f"{A}/", f"{A}/late", refresh=1)
     assert any(isinstance(event, Delayed) for event in run.events)
     assert run.settled[f"{A}/"] is State.FETCHED
@@ -819,7 +819,7 @@ def test_pages_of_a_host_that_is_down_are_not_read_again(path: Path) -> None:
     web = FakeWeb(star(A, 20))
     crawl(web, path, f"{A}/")
     web.visits.clear()
-    web.answers |= dict.fromkeys(web.answers, failed(FailureKind.CONNECT))
+    web.answers |= dict.fromkeys(web.answers, failed(State.CONNECT))
     run = crawl(web, path, f"{A}/", refresh=1)
     assert run.reason is Reason.EMPTY
     assert len(web.asked) < 10
@@ -839,7 +839,7 @@ def test_the_request_for_a_page_that_disappeared_is_not_conditional(path: Path) 
     web = FakeWeb(versions())
     crawl(web, path, f"{A}/")
     here = web.answers[f"{A}/same"]
-    web.answers[f"{A}/same"] = failed(FailureKind.NOT_FOUND)
+    web.answers[f"{A}/same"] = failed(State.NOT_FOUND)
     assert crawl(web, path, f"{A}/", refresh=1).states[f"{A}/same"] is State.NOT_FOUND
     web.answers[f"{A}/same"] = here
     assert crawl(web, path, f"{A}/", refresh=1).states[f"{A}/same"] is State.FETCHED
@@ -851,7 +851,7 @@ def test_a_continuous_crawl_rests_while_its_only_host_is_down(path: Path) -> Non
 
     def hear(_: Scene, __: Event) -> None:
         if len(web.asked) == 3:
-            web.answers |= dict.fromkeys(web.answers, failed(FailureKind.CONNECT))
+            web.answers |= dict.fromkeys(web.answers, failed(State.CONNECT))
 
     run = crawl(web, path, f"{A}/", continuous=True, for_=1000, hear=hear)
     assert run.reason is Reason.BUDGET
@@ -1052,7 +1052,7 @@ def test_http_and_https_of_a_name_share_one_delay(path: Path) -> None:
 
 
 def test_later_runs_keep_the_long_pause_that_a_host_asked_for(path: Path) -> None:
-    web = FakeWeb({f"{A}/": in_turn(failed(FailureKind.THROTTLED, "600"), html())})
+    web = FakeWeb({f"{A}/": in_turn(failed(State.THROTTLED, "600"), html())})
     assert crawl(web, path, f"{A}/", for_="5s").reason is Reason.BUDGET
     assert crawl(web, path, for_="5s", later_s=5).asked == []
     run = crawl(web, path, later_s=300)

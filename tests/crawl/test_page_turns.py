@@ -5,7 +5,7 @@ from pathlib import Path
 from minicrawl import Event
 from minicrawl.crawl.settle.outcome import NO_CHAIN, RedirectChain
 from minicrawl.crawl.turns.turn import SuspendedTurns
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from tests.crawl.fakes import Answer, Scene, crawl, failed, html, moved
 
 A = "http://a.example"
@@ -48,8 +48,8 @@ def test_a_finished_crawl_remembers_no_suspended_turn(path: Path) -> None:
         f"{A}/": html("/moved", "/gone", "/down", title="All"),
         f"{A}/moved": moved("/here"),
         f"{A}/here": html(title="Here"),
-        f"{A}/gone": failed(FailureKind.NOT_FOUND),
-        f"{A}/down": failed(FailureKind.SERVER_ERROR),
+        f"{A}/gone": failed(State.NOT_FOUND),
+        f"{A}/down": failed(State.SERVER_ERROR),
     }
     remembered: list[int] = []
 

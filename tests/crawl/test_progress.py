@@ -10,7 +10,7 @@ from minicrawl.crawl.progress import ImportanceLimit, ProgressMeter
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import Response
 from minicrawl.opic.importance.estimate import Level
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.store.tables import GATHERED
 from minicrawl.web.urls import ResolvedUrl
 from tests.crawl.coroutines import in_jumping_time
@@ -22,7 +22,7 @@ A, B = "http://a.example", "http://b.example"
 def test_the_meter_counts_pages_hosts_requests_bytes_and_importance(path: Path) -> None:
     web = FakeWeb(
         web_of({f"{A}/": ["/1", "/gone", f"{B}/", "/cat.jpg"], f"{A}/1": []})
-        | {f"{B}/": failed(FailureKind.TLS)},
+        | {f"{B}/": failed(State.TLS)},
         takes_s=1,
     )
     read: list[Progress] = []

@@ -6,7 +6,7 @@ from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver.lookups import LookupAnswer
 from minicrawl.model import Failed, FetchResult, Request, Response
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 LOCAL = Network(timeout_s=60, allow_private=True)
 """Settings that reach servers on loopback."""
@@ -39,6 +39,6 @@ def page_of(result: object) -> Response:
     return result
 
 
-def kind_of(result: object) -> FailureKind:
+def kind_of(result: object) -> State:
     assert isinstance(result, Failed), result
     return result.kind

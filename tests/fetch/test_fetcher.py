@@ -13,7 +13,7 @@ from minicrawl.config import Network, Politeness
 from minicrawl.fetch.client.opening import pace_of
 from minicrawl.fetch.resolver.lookups import LookupAnswer
 from minicrawl.model import Failed, FetchResult, Refused, Request, Response, Unchanged
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from tests.fetch.results import LOCAL, ask, http_fetcher, kind_of, page_of
 from tests.fetch.wire import (
     FAULTS,
@@ -126,14 +126,14 @@ KINDS = {
             *("closed at once", "reset at once", "closed in the headers"),
             *("a length and no body", "chunks and no body"),
         ],
-        FailureKind.RESET,
+        State.RESET,
     ),
     **dict.fromkeys(
         [
             *("no HTTP", "HTTP/2", "a status of two digits", "no HTTP, and no end", "two lengths"),
             *("chunks that are none", "a chunk's size without end"),
         ],
-        FailureKind.PROTOCOL,
+        State.PROTOCOL,
     ),
     **dict.fromkeys(
         [
@@ -141,7 +141,7 @@ KINDS = {
             *("too many headers", "headers without end", "blank lines without end"),
             *("headers too long in all", "a reason too long"),
         ],
-        FailureKind.TOO_LARGE,
+        State.TOO_LARGE,
     ),
 }
 TIMEOUTS = ["silence", "silence in the headers"]
@@ -184,7 +184,7 @@ def test_oddities_that_browsers_forgive_are_forgiven(oddity: str) -> None:
 @pytest.mark.parametrize("fault", TIMEOUTS)
 async def test_silence_before_the_body_ends_at_the_deadline(fault: str) -> None:
     async with wire(FAULTS[fault]) as server:
-        assert kind_of(await ask(server.url(), within(0.2))) is FailureKind.TIMEOUT
+        assert kind_of(await ask(server.url(), within(0.2))) is State.TIMEOUT
 
 
 async def test_a_body_that_the_deadline_cuts_is_a_page_that_is_cut() -> None:
@@ -193,7 +193,7 @@ async def test_a_body_that_the_deadline_cuts_is_a_page_that_is_cut() -> None:
             page = await ask(server.url(), within(timeout_s))
             if isinstance(page, Response):
                 break
-    assert (page_of(page).body, page_of(page).cut) == (b"abc", FailureKind.TIMEOUT)
+    assert (page_of(page).body, page_of(page).cut) == (b"abc", State.TIMEOUT)
 
 
 async def test_a_lookup_that_hangs_ends_at_the_deadline() -> None:
@@ -206,7 +206,7 @@ async def test_a_lookup_that_hangs_ends_at_the_deadline() -> None:
             fetcher.fetch(Request(url="http://a.example/")),
             fetcher.locate("http://a.example/"),
         ):
-            assert kind_of(await asked) is FailureKind.TIMEOUT
+            assert kind_of(await asked) is State.TIMEOUT
 
 
 @pytest.mark.parametrize("fault", [*TIMEOUTS, LATE])
@@ -221,13 +221,13 @@ async def test_cancelling_a_fetch_closes_its_connection(fault: str) -> None:
 
 
 async def test_a_url_that_is_too_long_for_the_client_is_a_failure() -> None:
-    assert kind_of(await ask("http://127.0.0.1/" + "a" * 70_000)) is FailureKind.PROTOCOL
+    assert kind_of(await ask("http://127.0.0.1/" + "a" * 70_000)) is State.PROTOCOL
 
 
 def test_a_body_without_end_is_read_to_the_cap() -> None:
     fetched, server = fetch(FAULTS["a body without end"], max_bytes=50_000)
     page = page_of(fetched)
-    assert (page.body, page.cut) == (b"x" * 50_000, FailureKind.TOO_LARGE)
+    assert (page.body, page.cut) == (b"x" * 50_000, State.TOO_LARGE)
     assert server.sent < 10_000_000
 
 
@@ -268,7 +268,7 @@ async def test_the_beginning_of_a_head_over_the_limit_is_kept_as_a_failure(
         found = await fetcher.fetch(Request(url=server.url(), keeps_failures=True))
         bare = await fetcher.fetch(Request(url=server.url()))
     assert isinstance(found, Failed)
-    assert found.kind is FailureKind.TOO_LARGE
+    assert found.kind is State.TOO_LARGE
     assert isinstance(bare, Failed)
     assert bare.answer is None
     if kept is None:
@@ -332,14 +332,14 @@ def test_a_connection_is_used_again_if_its_response_has_ended_beyond_doubt(
 @pytest.mark.parametrize(
     ("answers", "kind", "requests"),
     [
-        ([answer(PAGE), Answer((b"H",), Then.CLOSE), answer(PAGE)], FailureKind.RESET, 2),
+        ([answer(PAGE), Answer((b"H",), Then.CLOSE), answer(PAGE)], State.RESET, 2),
         ([answer(PAGE), FAULTS["closed at once"], answer(PAGE)], None, 3),
         # a first connection that closes without a response
-        ([FAULTS["closed at once"], FAULTS["closed at once"], answer(PAGE)], FailureKind.RESET, 2),
+        ([FAULTS["closed at once"], FAULTS["closed at once"], answer(PAGE)], State.RESET, 2),
     ],
 )
 def test_only_a_kept_connection_that_died_without_a_response_is_replaced(
-    answers: list[Answer], kind: FailureKind | None, requests: int
+    answers: list[Answer], kind: State | None, requests: int
 ) -> None:
     found, server = fetch_twice(*answers)
     assert (found.kind if isinstance(found, Failed) else None) is kind
@@ -359,7 +359,7 @@ def test_a_dead_connection_is_replaced_after_a_pause_as_long_as_it_may_be_kept()
 async def test_urls_of_other_schemes_and_malformed_urls_are_refused(url: str) -> None:
     refused = await ask(url)
     assert isinstance(refused, Refused)
-    assert refused.reason is Refusal.ADDRESS
+    assert refused.reason is State.ADDRESS
 
 
 async def test_a_private_address_is_refused_without_a_connection() -> None:
@@ -367,7 +367,7 @@ async def test_a_private_address_is_refused_without_a_connection() -> None:
         refused = await ask(server.url(), Network())
         assert server.connections == 0
     assert isinstance(refused, Refused)
-    assert refused.reason is Refusal.ADDRESS
+    assert refused.reason is State.ADDRESS
 
 
 async def test_the_address_that_was_checked_is_the_one_connected_to() -> None:
@@ -420,9 +420,9 @@ async def test_a_certificate_must_be_for_the_host_of_the_url_whatever_its_addres
     assert page.wire
     assert page.wire.protocols == ("http/1.1", "tls/1.3")
     assert page.wire.cipher.startswith("TLS_")
-    assert kind_of(await fetch_with_tls(host, "127.0.0.1", "b.example")) is FailureKind.TLS
+    assert kind_of(await fetch_with_tls(host, "127.0.0.1", "b.example")) is State.TLS
 
 
 async def test_https_to_a_server_without_tls_is_a_failure() -> None:
     async with wire(answer(PAGE)) as server:
-        assert kind_of(await ask(server.url(scheme="https"))) is FailureKind.TLS
+        assert kind_of(await ask(server.url(scheme="https"))) is State.TLS

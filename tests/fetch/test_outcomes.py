@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Want
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from tests.fetch import results
 from tests.fetch.results import page_of
 
@@ -68,7 +68,7 @@ def test_a_transport_of_httpx_replaces_the_client_and_is_closed() -> None:
     transport = Transport(httpx.Response(200, headers=HTML, stream=body))
     request = Request(url="http://me@1.2.3.4/a%7Eb#c", etag='"é"')
     fetched = page_of(asyncio.run(results.ask(request, transport=transport)))
-    assert (fetched.body, fetched.cut) == (b"abc", FailureKind.RESET)
+    assert (fetched.body, fetched.cut) == (b"abc", State.RESET)
     (asked,) = transport.asked
     assert (asked.method, str(asked.url)) == ("GET", "http://1.2.3.4/a%7Eb")
     assert asked.headers["host"] == "1.2.3.4"
@@ -80,18 +80,18 @@ def test_a_transport_of_httpx_replaces_the_client_and_is_closed() -> None:
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        (httpx.ConnectTimeout("bad"), FailureKind.TIMEOUT),
-        (httpx.ConnectError("bad"), FailureKind.CONNECT),
-        (httpx.ReadError("bad"), FailureKind.RESET),
-        (httpx.RemoteProtocolError("bad"), FailureKind.PROTOCOL),
-        (httpx.InvalidURL("bad"), FailureKind.PROTOCOL),
-        (ssl.SSLError(1, "bad"), FailureKind.TLS),
-        (ssl.SSLCertVerificationError(1, "bad"), FailureKind.TLS),
-        (ConnectionResetError("bad"), FailureKind.RESET),
-        (TimeoutError("bad"), FailureKind.TIMEOUT),
+        (httpx.ConnectTimeout("bad"), State.TIMEOUT),
+        (httpx.ConnectError("bad"), State.CONNECT),
+        (httpx.ReadError("bad"), State.RESET),
+        (httpx.RemoteProtocolError("bad"), State.PROTOCOL),
+        (httpx.InvalidURL("bad"), State.PROTOCOL),
+        (ssl.SSLError(1, "bad"), State.TLS),
+        (ssl.SSLCertVerificationError(1, "bad"), State.TLS),
+        (ConnectionResetError("bad"), State.RESET),
+        (TimeoutError("bad"), State.TIMEOUT),
     ],
 )
-def test_each_expected_error_is_a_failure_of_its_kind(error: Exception, kind: FailureKind) -> None:
+def test_each_expected_error_is_a_failure_of_its_kind(error: Exception, kind: State) -> None:
     failed = ask(error)
     assert isinstance(failed, Failed)
     assert failed.kind is kind
@@ -136,7 +136,7 @@ def test_the_kept_body_of_a_failure_may_be_cut_or_missing_but_not_its_head(
     response = httpx.Response(404, headers=headers, stream=Body(body))
     failed = ask(response, keeps_failures=True)
     assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.NOT_FOUND
+    assert failed.kind is State.NOT_FOUND
     assert failed.answer is not None
     assert (failed.answer.status, dict(failed.answer.headers)) == (404, headers)
     assert len(failed.answer.body) == kept
@@ -150,21 +150,19 @@ def test_any_success_with_html_is_a_page(status: int) -> None:
 @pytest.mark.parametrize("headers", [{}, {"content-range": "bytes 0-0/1"}, {"content-range": "x"}])
 def test_a_206_without_a_range_request_is_not_a_whole_page(headers: dict[str, str]) -> None:
     page = page_of(ask(httpx.Response(206, headers=HTML | headers, content=b"x")))
-    assert (page.body, page.cut) == (b"x", FailureKind.PROTOCOL)
+    assert (page.body, page.cut) == (b"x", State.PROTOCOL)
     assert page.broke_off
 
 
 def test_a_206_past_the_cap_is_not_a_whole_page_either() -> None:
     page = page_of(ask(httpx.Response(206, headers=HTML, content=b"abc"), max_bytes=2))
-    assert (page.body, page.cut) == (b"ab", FailureKind.PROTOCOL)
+    assert (page.body, page.cut) == (b"ab", State.PROTOCOL)
 
 
 def test_a_206_that_breaks_off_says_why() -> None:
     coded = HTML | {"content-encoding": "gzip"}
     broken = Body(gzip.compress(bytes(99))[:-9])
-    assert page_of(ask(httpx.Response(206, headers=coded, stream=broken))).cut is (
-        FailureKind.ENCODING
-    )
+    assert page_of(ask(httpx.Response(206, headers=coded, stream=broken))).cut is (State.ENCODING)
 
 
 @pytest.mark.parametrize("status", [204, 205])
@@ -203,7 +201,7 @@ def test_equal_locations_are_one_and_the_longest_has_2048_characters(
 def test_locations_that_differ_or_are_too_long_are_a_bad_redirect(targets: tuple[str, ...]) -> None:
     failed = redirected(*targets)
     assert isinstance(failed, Failed)
-    assert (failed.kind, failed.status) == (FailureKind.BAD_REDIRECT, 302)
+    assert (failed.kind, failed.status) == (State.BAD_REDIRECT, 302)
     assert len(failed.detail) < 100
 
 
@@ -237,30 +235,28 @@ def test_a_transfer_coding_is_undone_before_the_codings_of_the_content() -> None
 @pytest.mark.parametrize("fields", [{"etag": '"a"'}, {"last_modified": "yesterday"}])
 def test_a_304_means_unchanged_only_after_validators(fields: dict[str, str]) -> None:
     assert ask(unread(304), **fields) == Unchanged()
-    assert ask(unread(304)) == Failed(kind=FailureKind.BAD_STATUS, status=304)
+    assert ask(unread(304)) == Failed(kind=State.BAD_STATUS, status=304)
 
 
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (404, FailureKind.NOT_FOUND),
-        (410, FailureKind.NOT_FOUND),
-        (400, FailureKind.CLIENT_ERROR),
-        (403, FailureKind.CLIENT_ERROR),
-        (451, FailureKind.CLIENT_ERROR),
-        (429, FailureKind.THROTTLED),
-        (500, FailureKind.SERVER_ERROR),
-        (503, FailureKind.SERVER_ERROR),
-        (599, FailureKind.SERVER_ERROR),
-        (101, FailureKind.BAD_STATUS),
-        (300, FailureKind.BAD_STATUS),
-        (305, FailureKind.BAD_STATUS),
-        (600, FailureKind.BAD_STATUS),
+        (404, State.NOT_FOUND),
+        (410, State.NOT_FOUND),
+        (400, State.CLIENT_ERROR),
+        (403, State.CLIENT_ERROR),
+        (451, State.CLIENT_ERROR),
+        (429, State.THROTTLED),
+        (500, State.SERVER_ERROR),
+        (503, State.SERVER_ERROR),
+        (599, State.SERVER_ERROR),
+        (101, State.BAD_STATUS),
+        (300, State.BAD_STATUS),
+        (305, State.BAD_STATUS),
+        (600, State.BAD_STATUS),
     ],
 )
-def test_any_other_status_is_a_failure_whose_body_is_not_read(
-    status: int, kind: FailureKind
-) -> None:
+def test_any_other_status_is_a_failure_whose_body_is_not_read(status: int, kind: State) -> None:
     failed = ask(unread(status, {"retry-after": "120"}))
     assert failed == Failed(kind=kind, status=status, retry_after="120")
 
@@ -271,13 +267,13 @@ def test_any_other_status_is_a_failure_whose_body_is_not_read(
 )
 def test_types_that_are_not_html_are_refused_unread(content_type: str, detail: str) -> None:
     refused = ask(unread(200, {"content-type": content_type}))
-    assert refused == Refused(reason=Refusal.TYPE, detail=detail, status=200)
+    assert refused == Refused(reason=State.TYPE, detail=detail, status=200)
 
 
 def test_without_a_content_type_the_first_bytes_decide() -> None:
     assert isinstance(ask(httpx.Response(200, content=b"<!doctype html><p>")), Response)
     refused = ask(httpx.Response(200, content=b"%PDF-1.7" * 1000))
-    assert refused == Refused(reason=Refusal.TYPE, detail="no type", status=200)
+    assert refused == Refused(reason=State.TYPE, detail="no type", status=200)
 
 
 def test_a_wanted_text_may_have_any_type() -> None:
@@ -288,18 +284,18 @@ def test_a_wanted_text_may_have_any_type() -> None:
 @pytest.mark.parametrize(
     ("status", "headers", "kind", "named"),
     [
-        (206, HTML | {"content-range": "bytes 500-999/1000"}, FailureKind.PROTOCOL, "byte 500"),
-        (302, {}, FailureKind.BAD_REDIRECT, ""),
-        (302, {"location": ""}, FailureKind.BAD_REDIRECT, ""),
-        (200, HTML | {"transfer-encoding": "cloud, chunked"}, FailureKind.ENCODING, "'cloud'"),
-        (200, HTML | {"content-encoding": "lzma"}, FailureKind.ENCODING, "'lzma'"),
-        (200, HTML | {"content-encoding": "gzip, identity, br, gzip, gzip"}, FailureKind.ENCODING,
+        (206, HTML | {"content-range": "bytes 500-999/1000"}, State.PROTOCOL, "byte 500"),
+        (302, {}, State.BAD_REDIRECT, ""),
+        (302, {"location": ""}, State.BAD_REDIRECT, ""),
+        (200, HTML | {"transfer-encoding": "cloud, chunked"}, State.ENCODING, "'cloud'"),
+        (200, HTML | {"content-encoding": "lzma"}, State.ENCODING, "'lzma'"),
+        (200, HTML | {"content-encoding": "gzip, identity, br, gzip, gzip"}, State.ENCODING,
          "4 codings"),
-        (999, {}, FailureKind.BAD_STATUS, "LinkedIn"),
+        (999, {}, State.BAD_STATUS, "LinkedIn"),
     ],
 )  # fmt: skip
 def test_a_head_that_makes_a_response_useless_is_a_failure_that_names_it(
-    status: int, headers: dict[str, str], kind: FailureKind, named: str
+    status: int, headers: dict[str, str], kind: State, named: str
 ) -> None:
     failed = ask(unread(status, headers))
     assert isinstance(failed, Failed)

@@ -18,7 +18,7 @@ from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.proxy.checks import check_proxies
 from minicrawl.model import Failed, FetchResult, Request, Response
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.real.daemons import free_port, needs, program, running, tinyproxy
 from tests.real.nginx import running_nginx, write_certificates
 
@@ -245,7 +245,7 @@ def test_a_host_that_is_down_is_not_the_fault_of_the_proxy(site: Site, proxies: 
         network = replace(site.network, proxy=(proxy,), no_proxy=())
         (failed,) = ask(network, f"https://{HOST}:{free_port()}/")
         assert isinstance(failed, Failed)
-        assert failed.kind is FailureKind.CONNECT, failed
+        assert failed.kind is State.CONNECT, failed
 
 
 def test_failures_name_an_expired_or_missing_certificate(site: Site) -> None:

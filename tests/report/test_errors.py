@@ -13,7 +13,7 @@ from minicrawl.report.states.errors import (
     FailingHost,
     errors,
 )
-from minicrawl.states import FailureKind, Refusal, State
+from minicrawl.states import FAILURES, REFUSALS, State
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow
 from tests.stores import DEEP, GONE, NOON, A, B, C, HandCrawl
 
@@ -63,9 +63,9 @@ class TestKinds:
         assert page.detail == "--limit 3"
         assert found(crawl.path, State.RESET).pages == []
 
-    @pytest.mark.parametrize("reason", [*FailureKind, *Refusal])
-    def test_every_failure_and_refusal_is_explained(self, reason: FailureKind | Refusal) -> None:
-        row = State.of(reason).row
+    @pytest.mark.parametrize("state", [*FAILURES, *REFUSALS])
+    def test_every_failure_and_refusal_is_explained(self, state: State) -> None:
+        row = state.row
         assert row.means
         assert row.helps
 

@@ -10,7 +10,7 @@ from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.explanation import Explanation, Fetch, explain
 from minicrawl.report.waiting_pages import QueuePosition
-from minicrawl.states import CUT, FailureKind, Refusal, State
+from minicrawl.states import CUT, FAILURES, REFUSALS, State
 from minicrawl.store.records import NOT_ASKED, FetchRow, HostRow, StoreTerms
 from minicrawl.web.robots.rules import Rules
 from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl
@@ -165,18 +165,18 @@ def test_scripts_and_programs_are_only_requested_if_they_are_seeds(
     assert not any("not requested" in one for one in explained(crawl.path, seed).reasons)
 
 
-@pytest.mark.parametrize("reason", [*Refusal, *FailureKind])
+@pytest.mark.parametrize("reason", [*FAILURES, *REFUSALS])
 def test_every_refusal_and_failure_has_one_reason_and_every_cut_its_remedy(
-    tmp_path: Path, reason: Refusal | FailureKind
+    tmp_path: Path, reason: State
 ) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds([A])
-        crawl.ended(A, State.of(reason), "what exactly")
+        crawl.ended(A, reason, "what exactly")
     found = explained(crawl.path, A)
-    assert len(found.reasons) == 1 + (State.of(reason) in CUT)
-    assert ("lifted by --" in found.reasons[-1]) is (State.of(reason) in CUT)
+    assert len(found.reasons) == 1 + (reason in CUT)
+    assert ("lifted by --" in found.reasons[-1]) is (reason in CUT)
     assert found.fetches[0].detail == "what exactly"
-    assert found.state == reason.value
+    assert found.state == reason.label
 
 
 def test_a_url_is_understood_as_people_write_it(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from minicrawl.model import Failed, Refused
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import FAILURES, REFUSALS, State
 from minicrawl.web.robots.patterns import Matcher
 from minicrawl.web.robots.rules import (
     ALLOW_ALL,
@@ -330,12 +330,12 @@ def test_a_smaller_budget_never_allows_more(
 # ---------------------------------------------------------------- decisions after a fetch
 
 
-KINDS_OF_NO_FILE = {FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT}
+KINDS_OF_NO_FILE = {State.NOT_FOUND, State.CLIENT_ERROR, State.BAD_REDIRECT}
 
 
 @pytest.mark.parametrize(
     "outcome",
-    [*(Failed(kind=kind) for kind in FailureKind), *(Refused(reason=why) for why in Refusal)],
+    [*(Failed(kind=kind) for kind in FAILURES), *(Refused(reason=why) for why in REFUSALS)],
     ids=lambda one: one.kind if isinstance(one, Failed) else one.reason,
 )
 def test_a_missing_file_allows_all_for_a_day_and_any_other_outcome_forbids_all_for_an_hour(
@@ -350,7 +350,7 @@ def test_a_missing_file_allows_all_for_a_day_and_any_other_outcome_forbids_all_f
 
 def test_earlier_rules_outlive_an_unavailable_file() -> None:
     known = rules("Disallow: /x")
-    silence = Failed(kind=FailureKind.SERVER_ERROR)
+    silence = Failed(kind=State.SERVER_ERROR)
     assert decision_for(silence, known) == RobotsDecision(known, SILENCE_VALID_S)
     assert decision_for(known) == RobotsDecision(known, ANSWER_VALID_S)
 

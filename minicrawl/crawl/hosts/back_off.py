@@ -18,7 +18,7 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.settle.outcome import describe_failure, fault_of, tries_of
 from minicrawl.model import Failed, FetchResult, Refused
 from minicrawl.ports import Clock
-from minicrawl.states import Contact, FailureKind, State, policy_of
+from minicrawl.states import Contact, State, policy_of
 from minicrawl.store.records import HostRow
 
 _UNREACHABLE = (Contact.SILENT, Contact.BROKEN)
@@ -63,13 +63,13 @@ class BackOff:
         tries = tries_of(answer.kind, self._max_tries)
         if self.strike(host, answer) and host.strikes < tries:
             return True
-        if answer.kind is FailureKind.PROXY and self._proxy_faults[host.id] < tries - 1:
+        if answer.kind is State.PROXY and self._proxy_faults[host.id] < tries - 1:
             self._proxy_faults[host.id] += 1
             return True
         self._proxy_faults.pop(host.id, None)
         # The host can be reached, but gives no rules: the caller decides what that means. Only a
         # host that cannot be reached is put down.
-        if State.of(answer.kind).row.contact not in _UNREACHABLE:
+        if answer.kind.row.contact not in _UNREACHABLE:
             return False
         self.put_down(host, answer)
         return True
@@ -77,7 +77,7 @@ class BackOff:
     def put_down(self, host: Host, answer: Refused | Failed) -> None:
         """Put the host down: for a while its pages are settled without a request."""
         reason = answer.reason if isinstance(answer, Refused) else answer.kind
-        host.put_down(State.of(reason), self._clock.now() + self._politeness.max_pause_s)
+        host.put_down(reason, self._clock.now() + self._politeness.max_pause_s)
         self.store(host, trouble=describe_failure(answer))
 
     def store(

@@ -18,7 +18,7 @@ from math import inf
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import is_loopback
 from minicrawl.model import Failed, FetchResult, Response
-from minicrawl.states import Contact, FailureKind, State, policy_of
+from minicrawl.states import Contact, State, policy_of
 from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
 
 
@@ -135,7 +135,7 @@ class Host:
         if isinstance(fetched, Response):
             kind = fetched.cut
         self.shared.note_answer(fetched.elapsed_s, was_answered=kind is None)
-        contact = Contact.ANSWERED if kind is None else State.of(kind).row.contact
+        contact = Contact.ANSWERED if kind is None else kind.row.contact
         # Other failures hold no connection, so that the host stays silent or not.
         if contact in (Contact.ANSWERED, Contact.SILENT):
             self.shared.answers = contact is Contact.ANSWERED
@@ -149,14 +149,14 @@ class Host:
         self.shared.answers = False
 
     def strike(
-        self, now: float, kind: FailureKind, asked_s: float | None, politeness: Politeness
+        self, now: float, kind: State, asked_s: float | None, politeness: Politeness
     ) -> None:
         """Count a failure: pause as long as asked, or else longer than after the last strike."""
         self.strikes += 1
         pause_s = policy_of(kind).pause_s(self.strikes, asked_s)
         self.pause_until(now + min(pause_s, politeness.max_pause_s))
         if self.strikes >= politeness.max_strikes:
-            self.put_down(State.of(kind), now + politeness.max_pause_s)
+            self.put_down(kind, now + politeness.max_pause_s)
 
     def put_down(self, trouble: State, until: float) -> None:
         """Put the host down: until then, its pages are settled without a request."""

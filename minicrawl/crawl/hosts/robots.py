@@ -33,7 +33,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests, follow
 from minicrawl.crawl.settle.outcome import describe_failure
 from minicrawl.model import Failed, Moved, Refused, Request, Response, Want
 from minicrawl.ports import WebAccess
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.web.responses.headers import LONGEST_WAIT_S
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL, MOST_ROBOTS_BYTES, Rules, decision_for
 from minicrawl.web.urls import origin
@@ -172,7 +172,7 @@ class Robots:
             answer = Failed(kind=answer.cut, detail=f"{url} broke off")
         elif isinstance(answer, Moved):
             detail = f"{first}: no end of its redirects"
-            answer = Failed(kind=FailureKind.BAD_REDIRECT, detail=detail)
+            answer = Failed(kind=State.BAD_REDIRECT, detail=detail)
         if isinstance(answer, Failed) and self.back_off.defer(host, answer):
             return
         result: Rules | Failed | Refused
@@ -205,7 +205,7 @@ class Robots:
             self._emit(Noted(text=f"{host.origin}: {capped}"))
         if isinstance(answer, Response) and answer.cut:
             most = f"{MOST_ROBOTS_BYTES:,} bytes"
-            why = most if answer.cut is FailureKind.TOO_LARGE else answer.cut
+            why = most if answer.cut is State.TOO_LARGE else answer.cut.label
             self._emit(Noted(text=f"{host.origin}/robots.txt was read in part only: {why}"))
 
     def keep(self, host: Host, rules: Rules, until: float) -> None:

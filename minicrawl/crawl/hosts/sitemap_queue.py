@@ -216,7 +216,7 @@ class SitemapQueue:
         """Make the pages known that a sitemap of the host lists."""
         limit = listed.limit
         if answer.cut is not None:
-            limit = f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut})"
+            limit = f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut.label})"
         if limit:
             self._emit(Noted(text=f"{url}: {limit}"))
         if earlier is not None:

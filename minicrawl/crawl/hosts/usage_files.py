@@ -69,7 +69,7 @@ class UsageFiles:
         if not isinstance(answer, Response):
             return []
         if answer.cut is not None:
-            self._emit(Noted(text=f"{url} was read in part only: {answer.cut}"))
+            self._emit(Noted(text=f"{url} was read in part only: {answer.cut.label}"))
         text = answer.body.decode("utf-8", "replace")
         if text.lstrip("\ufeff \t\r\n").startswith("<"):
             return rsl_rules(text, f"{host.origin}/")

@@ -23,7 +23,7 @@ from minicrawl.crawl.rendering.pool import RenderPool
 from minicrawl.crawl.rendering.render_messages import NotRendered, PageToRender, Rendered
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import NO_SCRIPTS, Failed, FetchResult, ParsedPage, Request, Response
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 MOST_WAITING = 16_000_000
 """Bytes of pages that may wait for a browser without delaying others."""
@@ -113,7 +113,7 @@ class PageRenderer:
             while len(self._suspects) > _MOST_SUSPECTS:
                 self._suspects.popitem(last=False)
             detail = f"not rendered: {result.why}"
-            return Failed(kind=FailureKind.LOST, detail=detail, status=fetched.status), None
+            return Failed(kind=State.LOST, detail=detail, status=fetched.status), None
         self._policy.learn(host, parsed.scripting or NO_SCRIPTS, has_gained=False)
         return fetched, parsed._replace(cut=f"not rendered: {result.why}")
 

@@ -25,7 +25,7 @@ from minicrawl.model import (
     Response,
     Unchanged,
 )
-from minicrawl.states import FailureKind, State, policy_of
+from minicrawl.states import FAILURES, State, policy_of
 from minicrawl.store.records import CHANGED
 from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.responses.headers import retry_after_s
@@ -37,7 +37,7 @@ _MOST_SESSION_TRIES = 3
 """Limit of requests for a page that redirects to itself to start a session: by a mark in its URL,
 or with a cookie.
 """
-_KINDS = {State.of(kind).outcome: kind for kind in FailureKind}
+_FAILURES = {state.outcome: state for state in FAILURES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,11 @@ def decide_outcome(
         case Unchanged():
             return NotModified()
         case Refused():
-            return GivenUp(State.of(fetched.reason))
+            return GivenUp(fetched.reason)
         case Failed(kind):
             is_over = tries >= tries_of(kind, max_tries)
             # An interruption is no failure of the page, and uses up no try.
-            is_given_up = is_over and kind is not FailureKind.INTERRUPTED
+            is_given_up = is_over and kind is not State.INTERRUPTED
             return _given_up(kind, tries) if is_given_up else Retry()
     assert_never(fetched)
 
@@ -164,7 +164,7 @@ def _redirected(
     return Redirects(target.url, originals, sets_cookies)
 
 
-def tries_of(kind: FailureKind, max_tries: int | None) -> int:
+def tries_of(kind: State, max_tries: int | None) -> int:
     """Return the number of requests after which a page with this kind of failure is given up."""
     tries = policy_of(kind).tries
     return tries if max_tries is None else min(tries, max_tries)
@@ -174,29 +174,29 @@ def tries_so_far(outcomes: Iterable[str], max_tries: int | None) -> int:
     """Return the number of tries of the turn that these outcomes, oldest first, have left open."""
     tries = 0
     for outcome in outcomes:
-        kind = _KINDS.get(outcome)
-        if kind is not FailureKind.INTERRUPTED:
+        kind = _FAILURES.get(outcome)
+        if kind is not State.INTERRUPTED:
             tries += 1
         if kind is not None and tries >= tries_of(kind, max_tries):
             tries = 0  # given up: the next request began another turn
     return tries
 
 
-def _given_up(kind: FailureKind, tries: int) -> GivenUp:
+def _given_up(kind: State, tries: int) -> GivenUp:
     policy = policy_of(kind)
     reason = f"tried {tries} times" if tries > 1 else ""
     if tries < policy.tries:
         reason = f"tried {tries} of {policy.tries} times (--max-tries)"
-    return GivenUp(State.of(kind), reason)
+    return GivenUp(kind, reason)
 
 
-def fault_of(fetched: FetchResult, today: float) -> tuple[FailureKind, float | None] | None:
+def fault_of(fetched: FetchResult, today: float) -> tuple[State, float | None] | None:
     """Return the failure, if the host pauses after it, and the pause that the host asked for.
 
     A page that was cut off at the timeout is read, but its host is too slow all the same.
     """
-    if isinstance(fetched, Response) and fetched.cut is FailureKind.TIMEOUT:
-        return FailureKind.TIMEOUT, None
+    if isinstance(fetched, Response) and fetched.cut is State.TIMEOUT:
+        return State.TIMEOUT, None
     if not isinstance(fetched, Failed) or policy_of(fetched.kind).pause is None:
         return None
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
@@ -228,28 +228,26 @@ def describe_outcome(
     return name, status, detail
 
 
-def _describe_cut(kind: FailureKind, network: Network) -> str:
-    if kind is FailureKind.TOO_LARGE:
+def _describe_cut(kind: State, network: Network) -> str:
+    if kind is State.TOO_LARGE:
         return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
-    if kind is FailureKind.CROWDED:
+    if kind is State.CROWDED:
         return f"truncated: all bodies together exceeded {network.max_bodies_bytes:,} bytes"
-    if kind is FailureKind.TIMEOUT:
+    if kind is State.TIMEOUT:
         return f"cut after {network.timeout_s:g} s (--timeout)"
-    return f"cut: {kind}"
+    return f"cut: {kind.label}"
 
 
 def _describe(fetched: FetchResult) -> tuple[str, int | None, str]:
     match fetched:
         case Response():
-            return "page", fetched.status, f"cut: {fetched.cut}" if fetched.cut else ""
+            return "page", fetched.status, f"cut: {fetched.cut.label}" if fetched.cut else ""
         case Moved():
             return "moved", fetched.status, fetched.target
         case Unchanged():
             return "unchanged", 304, ""
-        case Refused():
-            return State.of(fetched.reason).outcome, fetched.status, fetched.detail
-        case Failed():
-            return State.of(fetched.kind).outcome, fetched.status, fetched.detail
+        case Refused(state, detail, status) | Failed(state, detail, status):
+            return state.outcome, status, detail
     assert_never(fetched)
 
 

@@ -27,7 +27,7 @@ from minicrawl.model import (
 )
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Parse, Timed, Visit
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.web.responses.types import FROM_SEEDS, types_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PLAIN = OwnRequest(method="")
 _GAVE_PLACE = Failed(
-    kind=FailureKind.INTERRUPTED, detail="cancelled to free a slot for a responsive host"
+    kind=State.INTERRUPTED, detail="cancelled to free a slot for a responsive host"
 )
 
 
@@ -178,7 +178,7 @@ class PageTurns:
             return fetched, handed
         turn.tries = 0  # the server has answered: its earlier failures do not count
         detail = f"on_page raised {type(handed).__name__}"
-        return Failed(kind=FailureKind.INTERRUPTED, detail=detail), None
+        return Failed(kind=State.INTERRUPTED, detail=detail), None
 
     def _reading(self, turn: Turn) -> int:
         """Return how many times the page was read before."""

@@ -28,7 +28,7 @@ from minicrawl.model import (
     Response,
     Unchanged,
 )
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses.headers import max_age_s
 
@@ -62,7 +62,7 @@ class TurnEnds:
         await self._before_settling.turn()
         began, today = perf_counter(), self._clock.today()
         page, settings = turn.page, self._settings
-        if not (isinstance(fetched, Failed) and fetched.kind is FailureKind.INTERRUPTED):
+        if not (isinstance(fetched, Failed) and fetched.kind is State.INTERRUPTED):
             turn.tries += 1
         turn.chain = self.suspended.chain_to(page)
         outcome = decide_outcome(

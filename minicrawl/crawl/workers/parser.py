@@ -26,7 +26,7 @@ from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess, T
 from minicrawl.model import Failed, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.html.page import ParseOptions, parse_page
 from minicrawl.web.responses.prices import (
     TooExpensive,
@@ -196,7 +196,7 @@ class PageParser:
                 result: Timed[T | Failed] = await self._process.run(task, body, host(url))
                 return result
         except ParserLost as lost:
-            return Timed(Failed(kind=FailureKind.TOO_LARGE, detail=str(lost)), lost.cost_s)
+            return Timed(Failed(kind=State.TOO_LARGE, detail=str(lost)), lost.cost_s)
 
 
 def has_extracted_text(response: Response, request: Request) -> bool:
@@ -221,7 +221,7 @@ def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
         result = None
     except Exception as bug:
         detail = f"bug in the parser: {bug!r}"[:_SHOWN]
-        result = Failed(kind=FailureKind.LOST, detail=detail)
+        result = Failed(kind=State.LOST, detail=detail)
     return Timed(result, perf_counter() - began)
 
 

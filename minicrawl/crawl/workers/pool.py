@@ -53,7 +53,7 @@ from minicrawl.model import (
     Want,
 )
 from minicrawl.ports import Timed, Visit, WebAccess
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
@@ -213,10 +213,8 @@ LONG = 1000
 MOST_BY_CORES = 3
 """Limit of workers chosen by cores; more would only wait for the crawl process."""
 _MOST_HOSTS = 20_000
-_LOST = Failed(kind=FailureKind.LOST, detail="the worker process ended on this page")
-_INTERRUPTED = Failed(
-    kind=FailureKind.INTERRUPTED, detail="the worker process ended on another page"
-)
+_LOST = Failed(kind=State.LOST, detail="the worker process ended on this page")
+_INTERRUPTED = Failed(kind=State.INTERRUPTED, detail="the worker process ended on another page")
 
 
 @asynccontextmanager

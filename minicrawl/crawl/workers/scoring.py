@@ -146,7 +146,7 @@ def page_read(
         title=parsed.title,
         links=parsed.links,
         encoding=parsed.encoding,
-        cut="" if fetched.cut is None else fetched.cut_detail or fetched.cut.value,
+        cut="" if fetched.cut is None else fetched.cut_detail or fetched.cut.label,
         reading=reading,
         strip_marks=strip_marks,
     )

@@ -27,7 +27,7 @@ from minicrawl.fetch.body.content import Content
 from minicrawl.fetch.body.decoding import CHUNKS, Decoder, UnknownCoding
 from minicrawl.fetch.http.faults import EXPECTED, Fault, failure, kind_of
 from minicrawl.model import Failed, Refused, Response, SentBody, Wire
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 
 _TURN_S = 0.005  # of decoding per iteration of the loop
@@ -63,7 +63,7 @@ class Body(NamedTuple):
 
     content: bytes
     wire_bytes: int
-    cut: FailureKind | None
+    cut: State | None
     cut_detail: str = ""
     cost_s: float = 0.0
     spooled: IO[bytes] | None = None
@@ -167,7 +167,7 @@ async def read_body(
     try:
         reader = _BodyReader(codings, cap, verdict, limits)
     except UnknownCoding as error:
-        unknown = Failed(kind=FailureKind.ENCODING, detail=str(error))
+        unknown = Failed(kind=State.ENCODING, detail=str(error))
         if not keeps_sent:
             return unknown
         framing = [name for name in codings if name == CHUNKS]
@@ -214,7 +214,7 @@ async def _read_in_time(
                     await _wait_for_slot(slot, deadline, limits.decode_budget)
     except TimeoutError as error:
         if not reader.is_done:
-            raise Fault(FailureKind.TIMEOUT, "the body did not arrive in time") from error
+            raise Fault(State.TIMEOUT, "the body did not arrive in time") from error
     finally:
         reader.stop = None
 
@@ -269,7 +269,7 @@ class _BodyReader:
         self.content = Content()
         self._coded = Content() if limits.keeps_coded and codings else None
         self.cost_s = 0.0
-        self.cut: FailureKind | None = None
+        self.cut: State | None = None
         self.stop: Callable[[], None] | None = None
 
     def _settle(self, verdict: Judge | BodyVerdict) -> None:
@@ -331,22 +331,22 @@ class _BodyReader:
             if (content.length > least and content.length > self._most) or (
                 content.spooled is not None and self._is_disk_full
             ):
-                self._end(FailureKind.TOO_LARGE)
+                self._end(State.TOO_LARGE)
             yield holder.held - before
             before = holder.held
         is_too_long = self._wire_bytes > least and self._wire_bytes > self._most
         if is_too_long or (decoder is not None and decoder.is_full):
-            self._end(FailureKind.TOO_LARGE)
+            self._end(State.TOO_LARGE)
         elif decoder is not None and decoder.is_over:
-            self._end(FailureKind.ENCODING)
+            self._end(State.ENCODING)
             self.is_done = self._coded is None  # else the rest is kept as it is sent
 
-    def _end(self, cut: FailureKind) -> None:
+    def _end(self, cut: State) -> None:
         self.cut, self.is_done = cut, True
 
     def cut_here(self) -> None:
         """Cut the body now, even while it waits for a chunk, to free memory at once."""
-        self._end(FailureKind.CROWDED)
+        self._end(State.CROWDED)
         if self.stop is not None:
             self.stop()
 
@@ -358,13 +358,13 @@ class _BodyReader:
         is_whole = self._decoder is None or self._decoder.whole
         if self._wire_bytes and not self.content.length and not is_whole:
             detail = self._cut_detail() or "no part of the body could be decoded"
-            failed = Failed(kind=FailureKind.ENCODING, detail=detail, cost_s=self.cost_s)
+            failed = Failed(kind=State.ENCODING, detail=detail, cost_s=self.cost_s)
             return self.undecoded(failed) if self._coded else failed
         self._judge()
         if self._verdict is BodyVerdict.UNWANTED:
-            return Refused(reason=Refusal.TYPE, cost_s=self.cost_s)
+            return Refused(reason=State.TYPE, cost_s=self.cost_s)
         most, detail, coded = self._most, "", SentBody()
-        cut = self.cut or (None if is_whole else FailureKind.ENCODING)
+        cut = self.cut or (None if is_whole else State.ENCODING)
         wire_bytes = min(self._wire_bytes, most)
         content, spooled = self.content.take(most), self.content.end(most)
         if self.cut is not None:
@@ -403,10 +403,10 @@ class _BodyReader:
             self._settle(self._verdict(self.content.joined()))
 
     def _cut_detail(self) -> str:
-        if self.content.spooled is not None and self.cut is FailureKind.TOO_LARGE:
+        if self.content.spooled is not None and self.cut is State.TOO_LARGE:
             limit = "--max-file" if self._verdict is BodyVerdict.FILE else "the limit of sitemaps"
             why = "the disk is full" if self._is_disk_full else limit
             return f"cut after {min(self.content.length, self._most):,} bytes: {why}"
-        if self._decoder is None or self.cut is not FailureKind.ENCODING:
+        if self._decoder is None or self.cut is not State.ENCODING:
             return ""
         return self._decoder.swelling

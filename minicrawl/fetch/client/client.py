@@ -31,7 +31,7 @@ from minicrawl.fetch.http.heads import Head
 from minicrawl.fetch.http.messages import ResponseStream, TransportRequest
 from minicrawl.fetch.http.targets import Origin
 from minicrawl.model import Wire
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 PoolKey = tuple[Origin, Way]
 
@@ -130,7 +130,7 @@ class HttpClient:
 
     async def send(self, request: TransportRequest) -> ResponseStream:
         if (length := len(request.target.path)) > _LONGEST_PATH:
-            raise Fault(FailureKind.PROTOCOL, f"a URL of {length} characters")
+            raise Fault(State.PROTOCOL, f"a URL of {length} characters")
         await self._slots.acquire()
         try:
             # A repeated POST may take effect twice, so it never uses a connection that may have
@@ -166,7 +166,7 @@ class HttpClient:
             first_byte_s = perf_counter() - began
             self._dialer.check(way, head.status)
         except BaseException as error:
-            if isinstance(error, Fault) and error.kind is FailureKind.TOO_LARGE:
+            if isinstance(error, Fault) and error.kind is State.TOO_LARGE:
                 wire = connection.wire(address_of(way))
                 error.wire = wire if wire.response else None
             connection.abort()

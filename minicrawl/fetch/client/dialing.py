@@ -24,7 +24,7 @@ from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.fetch.http.targets import ConnectTarget, Origin
 from minicrawl.fetch.tls.layer import TlsOpener, TlsServer
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.BaseProtocol)
@@ -70,10 +70,10 @@ class Connector:
             except ssl.SSLError:
                 raise
             except TimeoutError:
-                failed = Fault(FailureKind.CONNECT, f"{place.address} is silent")
+                failed = Fault(State.CONNECT, f"{place.address} is silent")
             except OSError as error:
                 why = str(error) or f"{place.address} hung up in the handshake of TLS"
-                failed = Fault(FailureKind.CONNECT, why)
+                failed = Fault(State.CONNECT, why)
             # Perhaps the request's deadline passed while this address was silent. The address must
             # come last at the next request, or each try would spend its time there.
             except asyncio.CancelledError:
@@ -132,7 +132,7 @@ class Connector:
             opened.close()
             self._remember_dead(place)
             if isinstance(error, OSError):
-                raise Fault(FailureKind.CONNECT, str(error)) from error
+                raise Fault(State.CONNECT, str(error)) from error
             raise
         return opened
 

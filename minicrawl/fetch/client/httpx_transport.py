@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import joined_headers
 from minicrawl.fetch.http.messages import TransportRequest
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 if TYPE_CHECKING:
     import httpx
@@ -75,10 +75,10 @@ def _naming_faults() -> Iterator[None]:
     try:
         yield
     except httpx.TimeoutException as error:
-        raise Fault(FailureKind.TIMEOUT, str(error)) from error
+        raise Fault(State.TIMEOUT, str(error)) from error
     except httpx.ConnectError as error:
-        raise Fault(FailureKind.CONNECT, str(error)) from error
+        raise Fault(State.CONNECT, str(error)) from error
     except httpx.NetworkError as error:
-        raise Fault(FailureKind.RESET, str(error)) from error
+        raise Fault(State.RESET, str(error)) from error
     except (httpx.TransportError, httpx.InvalidURL) as error:
-        raise Fault(FailureKind.PROTOCOL, str(error)) from error
+        raise Fault(State.PROTOCOL, str(error)) from error

@@ -7,7 +7,7 @@ is how the system reports a broken connection. Any other exception is a bug.
 import ssl
 
 from minicrawl.model import Failed, Wire
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 _SHOWN = 200  # characters of a message
 
@@ -15,13 +15,13 @@ _SHOWN = 200  # characters of a message
 class Fault(Exception):
     """Error of the server or of the network. The message describes it."""
 
-    def __init__(self, kind: FailureKind, detail: str) -> None:
+    def __init__(self, kind: State, detail: str) -> None:
         super().__init__(detail)
         self.kind = kind
         self.wire: Wire | None = None
         """Heads of the exchange, if that of the response is too long; its beginning is enough."""
 
-    def __reduce__(self) -> tuple[type["Fault"], tuple[FailureKind, str]]:
+    def __reduce__(self) -> tuple[type["Fault"], tuple[State, str]]:
         """Support copying."""
         return Fault, (self.kind, str(self))
 
@@ -41,10 +41,10 @@ def described(error: Fault | OSError) -> str:
     return " ".join((explained or str(error)).split())[:_SHOWN]
 
 
-def kind_of(error: Fault | OSError) -> FailureKind:
+def kind_of(error: Fault | OSError) -> State:
     if isinstance(error, Fault):
         return error.kind
-    return FailureKind.TLS if isinstance(error, ssl.SSLError) else FailureKind.RESET
+    return State.TLS if isinstance(error, ssl.SSLError) else State.RESET
 
 
 _CERTIFICATES = {

@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import Head, content_length, has_word
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 _BODILESS: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED))
 
@@ -135,7 +135,7 @@ class ByChunks(Framing):
         return end or len(piece)
 
     def _refuse(self, line: bytes) -> None:
-        self.fault = Fault(FailureKind.PROTOCOL, f"no chunk: {line[:40]!r}")
+        self.fault = Fault(State.PROTOCOL, f"no chunk: {line[:40]!r}")
 
     def _end_chunk(self, line: bytes) -> None:
         if line not in _LINE_ENDS:
@@ -152,7 +152,7 @@ class ByChunks(Framing):
         self._chunk_bytes += self._left
         if self._count >= _MANY_CHUNKS and self._chunk_bytes < self._count * _TINY_BYTES:
             self._left = 0
-            self.fault = Fault(FailureKind.PROTOCOL, "chunks that hold next to nothing")
+            self.fault = Fault(State.PROTOCOL, "chunks that hold next to nothing")
         elif self._left:
             self._rule = self._end_chunk, _is_line_end
         else:
@@ -161,7 +161,7 @@ class ByChunks(Framing):
     def _end_trailer(self, line: bytes) -> None:
         self._trailers_bytes += len(line)
         if self._trailers_bytes > _MAX_TRAILERS_BYTES:
-            self.fault = Fault(FailureKind.PROTOCOL, "trailers without end")
+            self.fault = Fault(State.PROTOCOL, "trailers without end")
         else:
             self.ended = line in _LINE_ENDS
 

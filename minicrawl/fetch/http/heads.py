@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(?![0-9])")
 _FOLD = re.compile(rb"\r?\n[\t ]+")
@@ -51,7 +51,7 @@ def read_head(head: bytes) -> Head:
     lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
     status_line = STATUS_LINE.match(lines[0])
     if not status_line:
-        raise Fault(FailureKind.PROTOCOL, f"no status line: {lines[0][:40]!r}")
+        raise Fault(State.PROTOCOL, f"no status line: {lines[0][:40]!r}")
     major, minor, status = status_line.groups(default="0")
     fields = []
     for line in lines[1:]:
@@ -144,5 +144,5 @@ def content_length(headers: dict[str, str]) -> int | None:
     texts = map(str.strip, written.split(","))
     lengths = {int(text) for text in texts if _LENGTH.fullmatch(text)}
     if len(lengths) > 1:
-        raise Fault(FailureKind.PROTOCOL, "lengths that contradict each other")
+        raise Fault(State.PROTOCOL, "lengths that contradict each other")
     return lengths.pop() if lengths else None

@@ -35,7 +35,7 @@ from http import HTTPStatus
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.framing import ByChunks, ByConnection, Framing, framing_of
 from minicrawl.fetch.http.heads import STATUS_LINE, Head, has_word, read_head
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 BLANK_LINE = re.compile(rb"\n\r?\n")
 """End of a head, including the end of its last line."""
@@ -115,7 +115,7 @@ class ResponseParser:
             self.ended = True
         elif not (self.ended or self.fault):
             part = "body" if self.head else "head"
-            self.fault = Fault(FailureKind.RESET, f"the connection ended before the {part} did")
+            self.fault = Fault(State.RESET, f"the connection ended before the {part} did")
 
     @property
     def keeps_connection(self) -> bool:
@@ -141,7 +141,7 @@ class ResponseParser:
             if blank := _BLANK_LINES.match(head, at):
                 at = blank.end()
             if not _VERSION.startswith(head[at : at + len(_VERSION)]):
-                raise Fault(FailureKind.PROTOCOL, f"no HTTP: {bytes(head[at : at + 40])!r}")
+                raise Fault(State.PROTOCOL, f"no HTTP: {bytes(head[at : at + 40])!r}")
             end = BLANK_LINE.search(head, max(at, searched))
             if self._head_bytes + (end.end() if end else len(head)) > self._max_head_bytes:
                 begun = bytes(head[: self._max_head_bytes + 1])
@@ -149,7 +149,7 @@ class ResponseParser:
                 if is_first and STATUS_LINE.match(begun.decode("latin-1")):
                     self.raw_head = begun
                 detail = f"a head of more than {self._max_head_bytes:,} bytes"
-                raise Fault(FailureKind.TOO_LARGE, detail)
+                raise Fault(State.TOO_LARGE, detail)
             if not end:
                 break
             self._use(read_head(bytes(head[at : end.start()])))
@@ -172,7 +172,7 @@ class ResponseParser:
             self._interim_heads += 1
             if self._interim_heads > MOST_INTERIM_HEADS:
                 detail = f"more than {MOST_INTERIM_HEADS} responses before the final one"
-                raise Fault(FailureKind.TOO_LARGE, detail)
+                raise Fault(State.TOO_LARGE, detail)
             return
         self._framing = framing_of(head)
         self.head = head

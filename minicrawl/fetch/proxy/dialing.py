@@ -40,7 +40,7 @@ from minicrawl.fetch.resolver.resolver import Located, Resolver, stand_in, unres
 from minicrawl.fetch.resolver.rules import ResolveRules
 from minicrawl.fetch.tls.layer import TlsServer
 from minicrawl.model import Failed, Refused
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
@@ -98,7 +98,7 @@ class ProxyDialer(Dialer):
                 opened = await self._dial_through(proxy, request, make)
             except Fault as fault:
                 # The host failed, not the proxy: the other proxies would meet the same host.
-                if fault.kind is not FailureKind.PROXY:
+                if fault.kind is not State.PROXY:
                     raise
                 self._failed[proxy] = next(self._failures)
                 failed = fault
@@ -142,7 +142,7 @@ class ProxyDialer(Dialer):
         except TimeoutError:
             raise fault_of(proxy, "does not answer") from None
         except (OSError, Fault) as error:
-            if isinstance(error, Fault) and error.kind is FailureKind.PROXY:
+            if isinstance(error, Fault) and error.kind is State.PROXY:
                 raise
             raise fault_of(proxy, described(error)) from error
 
@@ -159,7 +159,7 @@ class ProxyDialer(Dialer):
             try:
                 return way, await self._dial_by(way, server, make)
             except Fault as fault:
-                if fault.kind is not FailureKind.CONNECT:
+                if fault.kind is not State.CONNECT:
                     raise
         return last, await self._dial_by(last, server, make)
 
@@ -177,7 +177,7 @@ class ProxyDialer(Dialer):
         except BaseException as error:
             stream.abort()
             if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
-                raise Fault(FailureKind.CONNECT, str(error)) from error
+                raise Fault(State.CONNECT, str(error)) from error
             raise
 
     async def _reach(self, proxy: Proxy) -> ByteStream:

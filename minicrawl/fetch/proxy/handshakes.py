@@ -16,7 +16,7 @@ from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import ResponseParser
 from minicrawl.fetch.proxy.proxies import Proxy
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 _MOST_HEAD_BYTES = 64 * 1024
 _SUCCESS, _SERVER_ERROR = 2, 5  # hundreds: the class of a status
@@ -35,7 +35,7 @@ def login_header(proxy: Proxy) -> list[tuple[bytes, bytes]]:
 
 def fault_of(proxy: Proxy, why: str) -> Fault:
     """Return a Fault of the proxy itself."""
-    return Fault(FailureKind.PROXY, f"proxy {proxy}: {why}")
+    return Fault(State.PROXY, f"proxy {proxy}: {why}")
 
 
 class LoginFault(Fault):
@@ -45,7 +45,7 @@ class LoginFault(Fault):
 def wants_login(proxy: Proxy) -> LoginFault:
     """Return the error of a proxy that answers 407."""
     why = "refuses the login" if proxy.user else "demands a login"
-    return LoginFault(FailureKind.PROXY, f"proxy {proxy}: {why}")
+    return LoginFault(State.PROXY, f"proxy {proxy}: {why}")
 
 
 async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
@@ -58,7 +58,7 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
     if status in REFUSED_LOGINS:
         raise wants_login(proxy)
     if status // 100 == _SERVER_ERROR:
-        raise Fault(FailureKind.CONNECT, f"proxy {proxy} cannot reach it: {status}")
+        raise Fault(State.CONNECT, f"proxy {proxy} cannot reach it: {status}")
     if status // 100 != _SUCCESS:
         raise fault_of(proxy, f"does not connect to {name}: {status}")
     # No request was sent to the host yet: these bytes would be taken for its response.
@@ -111,7 +111,7 @@ async def greet(stream: ByteStream, proxy: Proxy) -> None:
         user, password = proxy.user.encode(), proxy.password.encode()
         if max(len(user), len(password)) > _MOST_LOGIN_BYTES:
             why = f"proxy {proxy}: a login has at most {_MOST_LOGIN_BYTES} bytes"
-            raise LoginFault(FailureKind.PROXY, why)
+            raise LoginFault(State.PROXY, why)
         stream.write(socks5.SOCKS5UsernamePasswordRequest(user, password).dumps())
         _, refused = await _exactly(stream, proxy, 2)
         if refused:
@@ -128,7 +128,7 @@ async def connect(stream: ByteStream, proxy: Proxy, host: str, port: int) -> Non
     if version != _VERSION:
         raise fault_of(proxy, "does not speak SOCKS5")
     if reply in _OF_THE_HOST:
-        raise Fault(FailureKind.CONNECT, f"proxy {proxy}: {_OF_THE_HOST[reply]}")
+        raise Fault(State.CONNECT, f"proxy {proxy}: {_OF_THE_HOST[reply]}")
     if reply:
         raise fault_of(proxy, _OF_THE_PROXY.get(reply, f"answers with {reply}"))
     length = (await _exactly(stream, proxy, 1))[0] if kind == _NAME else _ADDRESS_BYTES.get(kind)

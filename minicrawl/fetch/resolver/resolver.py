@@ -26,7 +26,7 @@ from minicrawl.fetch.resolver.addresses import is_public
 from minicrawl.fetch.resolver.lookups import Lookup, LookupAnswer, NoSuchName
 from minicrawl.fetch.resolver.rules import ResolveRules
 from minicrawl.model import Failed, Refused
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 
 _KEPT_S = 300.0
 """TTL of answers that come without one, and of nonexistent names."""
@@ -192,7 +192,7 @@ class Resolver:
             answer = LookupAnswer([host]) if _is_address(host) else await self._lookup(host)
         except OSError as error:
             kept_s = _KEPT_S if isinstance(error, NoSuchName) else _FAILURE_KEPT_S
-            result = Failed(kind=FailureKind.DNS, detail=f"{host}: {error}")
+            result = Failed(kind=State.DNS, detail=f"{host}: {error}")
         else:
             kept_s = _KEPT_S
             if answer.ttl_s is not None:
@@ -201,7 +201,7 @@ class Resolver:
             public = [address for address in known if is_public(ip_address(address))]
             result = known[:_MOST_ADDRESSES], public[:_MOST_ADDRESSES]
             if not known:
-                result = Failed(kind=FailureKind.DNS, detail=f"{host}: no address")
+                result = Failed(kind=State.DNS, detail=f"{host}: no address")
         self._kept_results[host] = (self._clock() + kept_s, result)
         self._kept_results.move_to_end(host)
         if len(self._kept_results) > self._most_hosts:
@@ -226,7 +226,7 @@ def _alternating(addresses: Iterable[str]) -> list[str]:
 
 
 def _refused(detail: str) -> Refused:
-    return Refused(reason=Refusal.ADDRESS, detail=detail)
+    return Refused(reason=State.ADDRESS, detail=detail)
 
 
 def _is_localhost(host: str) -> bool:

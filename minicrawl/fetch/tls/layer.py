@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 
 def break_cycles(transport: BaseTransport) -> None:
@@ -104,7 +104,7 @@ class TlsOpener:
         try:
             return TlsLayer(self, make, server)
         except ValueError as error:  # a name that TLS cannot carry
-            raise Fault(FailureKind.TLS, str(error)) from error
+            raise Fault(State.TLS, str(error)) from error
 
 
 class TlsEngine:

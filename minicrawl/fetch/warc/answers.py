@@ -20,12 +20,12 @@ from minicrawl.fetch.http.http1 import BLANK_LINE
 from minicrawl.fetch.outcome import read_response, with_wire
 from minicrawl.fetch.warc.records import WARC_PROTOCOL, WarcRecord
 from minicrawl.model import Failed, FetchResult, Request, Wire
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.responses.types import is_html
 
 _HTTP = b"HTTP/"
 _PIECE_BYTES, _CHUNKED_BYTES = 1 << 16, 1 << 14
-_CUTS = {"length": FailureKind.TOO_LARGE, "time": FailureKind.TIMEOUT}
+_CUTS = {"length": State.TOO_LARGE, "time": State.TIMEOUT}
 """Cuts by WARC-Truncated; any other value means that the connection ended."""
 _OK = 200
 _ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
@@ -68,7 +68,7 @@ class RecordedAnswers:
         except Fault as fault:
             return failure(fault)
         fetched = await self._read(request, stream)
-        is_broken = isinstance(fetched, Failed) and fetched.kind is FailureKind.ENCODING
+        is_broken = isinstance(fetched, Failed) and fetched.kind is State.ENCODING
         # The writer of the record may have decoded the body and kept its Content-Encoding.
         if is_broken and is_html(None, stream.content[:_ENOUGH_TO_JUDGE]):
             del stream.headers["content-encoding"]
@@ -106,7 +106,7 @@ def _stream(record: WarcRecord) -> RecordedStream:
         return RecordedStream(_OK, {"content-type": kind}, record.block, _cut(record))
     end = BLANK_LINE.search(record.block)
     if end is None:
-        raise Fault(FailureKind.PROTOCOL, "its record has no HTTP head")
+        raise Fault(State.PROTOCOL, "its record has no HTTP head")
     head = read_head(record.block[: end.start()])
     take_cookies(head.headers)
     body, fault = record.block[end.end() :], None
@@ -145,14 +145,14 @@ def _without_chunks(body: bytes) -> tuple[bytes, Fault | None]:
         return body, None
     if chunks.ended:
         return content, None
-    return content, chunks.fault or Fault(FailureKind.RESET, "its record ends before its chunks do")
+    return content, chunks.fault or Fault(State.RESET, "its record ends before its chunks do")
 
 
 def _cut(record: WarcRecord) -> Fault | None:
     """Return why the body is incomplete, by its record or our limit, or None."""
     why = record.fields.get("warc-truncated", "")
     if record.is_cut:
-        return Fault(FailureKind.TOO_LARGE, "its record is too long")
+        return Fault(State.TOO_LARGE, "its record is too long")
     if not why:
         return None
-    return Fault(_CUTS.get(why, FailureKind.RESET), f"its record is cut: {why}")
+    return Fault(_CUTS.get(why, State.RESET), f"its record is cut: {why}")

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.states import LinkVerdict, State
+from minicrawl.states import OPEN, LinkVerdict, State
 from minicrawl.store import questions, request_log
 from minicrawl.store.derived.checks import CheckRow, all_checks, all_findings
 from minicrawl.web.responses.challenges import BLOCKS, COOKIE_WALL
@@ -36,7 +36,6 @@ _NEEDS_LOGIN = (401, 407)
 SHOWN = (LinkVerdict.DEAD, LinkVerdict.BLOCKED)
 """Verdicts that lists of broken links show."""
 NOT_CHECKED = (LinkVerdict.FORBIDDEN, LinkVerdict.UNCHECKED)
-_OPEN = tuple(state for state in State if state.row.is_open)
 
 
 def verdict_of(state: State, status: int | None = None, detail: str = "") -> LinkVerdict:
@@ -66,7 +65,7 @@ def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
         by_state[state] = verdict_of(state)
     # By state for all pages at once; only the few states that depend on the response need a query.
     by_page = by_state[snapshot.states]
-    pages = np.flatnonzero(np.isin(snapshot.states, _OPEN))
+    pages = np.flatnonzero(np.isin(snapshot.states, OPEN))
     for start in range(0, len(pages), ROWS_AT_ONCE):
         block = pages[start : start + ROWS_AT_ONCE].tolist()
         statuses = request_log.last_values(snapshot.connection, "status", block)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from minicrawl.model import Failed, Refused
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.robots.patterns import Matcher, normalize_pattern
 from minicrawl.web.robots.usage import Preference, UsageRule, joined, of_rules, rule_of
 
@@ -263,7 +263,7 @@ class RobotsDecision(NamedTuple):
         return self.valid_s == SILENCE_VALID_S
 
 
-_NO_SUCH_FILE = (FailureKind.NOT_FOUND, FailureKind.CLIENT_ERROR, FailureKind.BAD_REDIRECT)
+_NO_SUCH_FILE = (State.NOT_FOUND, State.CLIENT_ERROR, State.BAD_REDIRECT)
 
 
 def decision_for(answer: Rules | Failed | Refused, known: Rules = FORBID_ALL) -> RobotsDecision:

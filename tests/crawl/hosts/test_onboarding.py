@@ -14,7 +14,7 @@ from minicrawl.crawl.hosts.robots import MOST_PATTERNS
 from minicrawl.crawl.workers.visitor import Visitor
 from minicrawl.model import Failed, FetchResult, Refused, Request
 from minicrawl.ports import Timed
-from minicrawl.states import FailureKind, Refusal, State
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
@@ -53,8 +53,8 @@ def row_of(path: Path) -> HostRow:
 # ---------------------------------------------------------------- answers
 
 
-@pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.THROTTLED])
-def test_a_robots_txt_that_fails_several_times_forbids_all(kind: FailureKind, path: Path) -> None:
+@pytest.mark.parametrize("kind", [State.SERVER_ERROR, State.THROTTLED])
+def test_a_robots_txt_that_fails_several_times_forbids_all(kind: State, path: Path) -> None:
     web, run = crawl_with(failed(kind), path)
     assert run.states == {f"{A}/": State.ROBOTS}
     assert 3 <= len(web.visits) <= 5
@@ -64,37 +64,37 @@ def test_a_robots_txt_that_fails_several_times_forbids_all(kind: FailureKind, pa
 @pytest.mark.parametrize(
     "kind",
     [
-        FailureKind.CONNECT,
-        FailureKind.PROXY,
-        FailureKind.TLS,
-        FailureKind.TIMEOUT,
-        FailureKind.RESET,
-        FailureKind.PROTOCOL,
+        State.CONNECT,
+        State.PROXY,
+        State.TLS,
+        State.TIMEOUT,
+        State.RESET,
+        State.PROTOCOL,
     ],
 )
-def test_a_host_that_cannot_be_reached_is_down(kind: FailureKind, path: Path) -> None:
+def test_a_host_that_cannot_be_reached_is_down(kind: State, path: Path) -> None:
     web, run = crawl_with(failed(kind), path)
     assert run.states == {f"{A}/": State[kind.name]}
     assert 1 <= len(web.visits) <= 3
     assert web.asked == []
-    assert row_of(path).trouble == kind
+    assert row_of(path).trouble == kind.label
 
 
 def test_failures_of_a_proxy_leave_no_trouble_with_the_host(path: Path) -> None:
-    fails = failed(FailureKind.PROXY)
+    fails = failed(State.PROXY)
     _, run = crawl_with(in_turn(fails, fails, text("")), path)
     assert set(run.states.values()) == {State.FETCHED}
     assert row_of(path).trouble is None
 
 
-@pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.RESET, FailureKind.TIMEOUT])
-def test_a_robots_txt_that_comes_after_a_failure_counts(kind: FailureKind, path: Path) -> None:
+@pytest.mark.parametrize("kind", [State.SERVER_ERROR, State.RESET, State.TIMEOUT])
+def test_a_robots_txt_that_comes_after_a_failure_counts(kind: State, path: Path) -> None:
     _, run = crawl_with(in_turn(failed(kind), SAYING), path)
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
 def test_the_next_request_for_robots_txt_waits_as_long_as_the_host_asks(path: Path) -> None:
-    throttled = failed(FailureKind.THROTTLED, retry_after="120")
+    throttled = failed(State.THROTTLED, retry_after="120")
     web, run = crawl_with(in_turn(throttled, text("")), path)
     first, second = (visit for visit in web.visits if visit.url == ROBOTS)
     assert second.began - first.ended == 120
@@ -128,21 +128,21 @@ EXPECTED_PAGES: dict[str, tuple[Answer | dict[str, Answer], set[str]]] = {
     "301 x6": (_hops(6, SAYING), ALL),
     "redirect loop": (moved("/robots.txt"), ALL),
     "redirect to private IP": (
-        {ROBOTS: moved(f"{B}/"), f"{B}/": Refused(reason=Refusal.ADDRESS)},
+        {ROBOTS: moved(f"{B}/"), f"{B}/": Refused(reason=State.ADDRESS)},
         NOTHING,
     ),
     **{
-        str(status): (Failed(kind=FailureKind.CLIENT_ERROR, status=status), ALL)
+        str(status): (Failed(kind=State.CLIENT_ERROR, status=status), ALL)
         for status in (400, 401, 403, 451)
     },
-    "404": (failed(FailureKind.NOT_FOUND), ALL),
-    "410": (failed(FailureKind.NOT_FOUND), ALL),
-    "500": (failed(FailureKind.SERVER_ERROR), NOTHING),
-    "503": (failed(FailureKind.SERVER_ERROR), NOTHING),
-    "DNS failure": (failed(FailureKind.DNS), NOTHING),
-    "connection refused": (failed(FailureKind.CONNECT), NOTHING),
-    "TLS error": (failed(FailureKind.TLS), NOTHING),
-    "gzip bomb": (text(LAST_LINE.decode())._replace(cut=FailureKind.TOO_LARGE), RULES),
+    "404": (failed(State.NOT_FOUND), ALL),
+    "410": (failed(State.NOT_FOUND), ALL),
+    "500": (failed(State.SERVER_ERROR), NOTHING),
+    "503": (failed(State.SERVER_ERROR), NOTHING),
+    "DNS failure": (failed(State.DNS), NOTHING),
+    "connection refused": (failed(State.CONNECT), NOTHING),
+    "TLS error": (failed(State.TLS), NOTHING),
+    "gzip bomb": (text(LAST_LINE.decode())._replace(cut=State.TOO_LARGE), RULES),
     "501 KiB, rule after 500 KiB": (text(LAST_LINE.decode().replace("#", "##", 2048)), RULES),
     "499 KiB, rule at the end": (text(LAST_LINE.decode()), RULES),
     "UTF-16 BOM": (SAYING._replace(body=SAYING.body.decode().encode("utf-16")), RULES),
@@ -150,7 +150,7 @@ EXPECTED_PAGES: dict[str, tuple[Answer | dict[str, Answer], set[str]]] = {
     "redirect to another scheme": (moved("ftp://a.example/robots.txt"), ALL),
     **{
         f"broken off: {kind}": (SAYING._replace(cut=kind), NOTHING)
-        for kind in (FailureKind.RESET, FailureKind.TIMEOUT, FailureKind.ENCODING)
+        for kind in (State.RESET, State.TIMEOUT, State.ENCODING)
     },
 }
 ELSEWHERE = {"503 + cached copy"}  # test_earlier_rules_stay_valid_while_robots_txt_fails
@@ -229,7 +229,7 @@ def test_a_name_without_an_address_is_looked_up_twice(path: Path) -> None:
             self.looked_up += 1
             return await super().locate(url)
 
-    web = Counting({}, places={A: Failed(kind=FailureKind.DNS)})
+    web = Counting({}, places={A: Failed(kind=State.DNS)})
     run = crawl(web, path, f"{A}/", f"{A}/1")
     assert run.states == {f"{A}/": State.DNS, f"{A}/1": State.DNS}
     assert web.looked_up == 2
@@ -246,7 +246,7 @@ def test_a_resumed_crawl_keeps_the_delay_of_hosts_requested_a_moment_ago(
 
 
 def test_a_resumed_crawl_keeps_the_delay_of_hosts_without_stored_robots_txt(path: Path) -> None:
-    crawl_with(failed(FailureKind.SERVER_ERROR), path, delay=5, for_=0.5)
+    crawl_with(failed(State.SERVER_ERROR), path, delay=5, for_=0.5)
     again, _ = crawl_with(text(""), path, delay=5)
     assert [visit.began for visit in again.visits] == [1005, 1010, 1015]
 
@@ -255,13 +255,13 @@ def test_every_run_looks_up_the_address_though_the_rules_are_still_valid(path: P
     """The address is needed for its limit of requests at once."""
     web = FakeWeb(web_of({f"{A}/{n}": [] for n in range(3)}), places={A: "192.0.2.1"})
     crawl(web, path, *web.answers, pages=1)
-    web.places[A] = Refused(reason=Refusal.ADDRESS)
+    web.places[A] = Refused(reason=State.ADDRESS)
     run = crawl(web, path, *web.answers)
     assert list(run.states.values()).count(State.ADDRESS) == 2
 
 
 def test_a_host_is_given_up_whatever_failure_its_lookup_has(path: Path) -> None:
-    web = FakeWeb({}, places={A: Failed(kind=FailureKind.CLIENT_ERROR)})
+    web = FakeWeb({}, places={A: Failed(kind=State.CLIENT_ERROR)})
     assert crawl(web, path, f"{A}/").states == {f"{A}/": State.CLIENT_ERROR}
 
 
@@ -278,7 +278,7 @@ def test_a_crawl_delay_beyond_the_cap_is_capped_and_noted(path: Path) -> None:
 
 
 def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
-    cut = text("User-agent: *\nDisallow: /1\nDisallow: /")._replace(cut=FailureKind.TOO_LARGE)
+    cut = text("User-agent: *\nDisallow: /1\nDisallow: /")._replace(cut=State.TOO_LARGE)
     _, run = crawl_with(cut, path)
     size = "524,288 bytes"
     assert any(isinstance(e, Noted) and ROBOTS in e.text and size in e.text for e in run.events)
@@ -350,7 +350,7 @@ def test_preferences_are_requested_like_sitemaps(robots: str, denied: set[str], 
         {
             "moved.xml": moved("/license.xml"),
             "endless.xml": moved("/endless.xml"),
-            "down.xml": failed(FailureKind.NOT_FOUND),
+            "down.xml": failed(State.NOT_FOUND),
         },
     )
     elsewhere = '<rsl><content url="{}/shop"><license><prohibits type="usage">all</prohibits>'
@@ -417,7 +417,7 @@ def test_long_stored_rules_are_parsed_outside_the_loop(path: Path) -> None:
 
 def test_long_rules_are_still_stored_after_a_strike(path: Path) -> None:
     web = web_with_long_rules()
-    web.answers[f"{A}/a"] = in_turn(failed(FailureKind.THROTTLED, retry_after="60"), html())
+    web.answers[f"{A}/a"] = in_turn(failed(State.THROTTLED, retry_after="60"), html())
     crawl(web, path, f"{A}/")
     assert row_of(path).robots == Rules.from_text(LONG).text()
 
@@ -427,7 +427,7 @@ def test_stored_rules_that_cannot_be_parsed_are_requested_again(path: Path) -> N
     again = web_with_long_rules()
 
     async def too_much(*_: object) -> Timed[Any]:
-        return Timed(Failed(kind=FailureKind.TOO_LARGE))
+        return Timed(Failed(kind=State.TOO_LARGE))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Visitor, "parse_stored_rules", too_much)
@@ -450,13 +450,13 @@ def robots_asked(path: Path, robots_txt: Answer, later_s: float, pages: int = 1)
 def test_robots_txt_is_valid_for_a_day_and_its_failure_for_an_hour(path: Path) -> None:
     moments = enumerate((0, 86_300, 86_500), 1)
     assert [robots_asked(path, text(""), s, pages) for pages, s in moments] == [1, 0, 1]
-    fails, other = failed(FailureKind.SERVER_ERROR), path.with_name("other.db")
+    fails, other = failed(State.SERVER_ERROR), path.with_name("other.db")
     assert [robots_asked(other, fails, s) for s in (0, 3500, 3700)] == [3, 0, 3]
 
 
 def test_earlier_rules_stay_valid_while_robots_txt_fails(path: Path) -> None:
     assert robots_asked(path, text("User-agent: *\nDisallow: /private"), 0) == 1
-    web = FakeWeb({ROBOTS: failed(FailureKind.SERVER_ERROR)})
+    web = FakeWeb({ROBOTS: failed(State.SERVER_ERROR)})
     run = crawl(web, path, later_s=90_000)
     assert [visit.url for visit in web.visits].count(ROBOTS) == 3
     assert [url for url, state in run.states.items() if state is State.ROBOTS] == [f"{A}/private"]
@@ -464,7 +464,7 @@ def test_earlier_rules_stay_valid_while_robots_txt_fails(path: Path) -> None:
 
 def test_a_host_that_is_down_is_tried_again_after_the_longest_pause(path: Path) -> None:
     """Another host reveals pages of it, 400 and 800 s after it was down."""
-    web = FakeWeb({ROBOTS: failed(FailureKind.RESET), f"{A}/2": html()})
+    web = FakeWeb({ROBOTS: failed(State.RESET), f"{A}/2": html()})
 
     async def reveal_later(request: Request) -> FetchResult:
         await asyncio.sleep(400)
@@ -479,7 +479,7 @@ def test_a_host_that_is_down_is_tried_again_after_the_longest_pause(path: Path) 
 
 def test_the_trouble_of_a_host_names_its_strikes_and_its_pause(path: Path) -> None:
     web = FakeWeb(web_of({f"{A}/": ["/1", "/2"]}))
-    web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(FailureKind.SERVER_ERROR)
+    web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(State.SERVER_ERROR)
     run = crawl(web, path, f"{A}/", max_strikes=2, max_pause_s=20, max_tries=1)
     assert sorted(run.states.values()) == [State.FETCHED, *[State.SERVER_ERROR] * 2]
     trouble = row_of(path).trouble or ""

@@ -14,7 +14,7 @@ from minicrawl.crawl.hosts.addresses import address_delay
 from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import Failed, Response, Unchanged
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
 
 HOST, OTHER, THIRD = 0, 1, 2
@@ -40,7 +40,7 @@ class Polite:
         self.hosts.begin(self.hosts[host], began)
         self.hosts.end(self.hosts[host], ended)
 
-    def strike(self, host: int, now: float, kind: FailureKind, wait_s: float | None = None) -> None:
+    def strike(self, host: int, now: float, kind: State, wait_s: float | None = None) -> None:
         self.hosts[host].strike(now, kind, wait_s, self.settings)
 
     def has_room_or_waits(self, host: int, now: float) -> bool:
@@ -81,7 +81,7 @@ def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> N
     polite = Polite(delay_s=1)
     origins = ("http://a.example", "https://a.example")
     polite.hosts = HostTable(polite.settings, polite.resumed_hosts.append, origins)
-    polite.strike(HOST, 0, FailureKind.CONNECT, 100)
+    polite.strike(HOST, 0, State.CONNECT, 100)
     assert not polite.hosts.may_be_asked(polite.hosts[HOST], 50)
     assert polite.hosts.may_be_asked(polite.hosts[OTHER], 0)
 
@@ -242,19 +242,19 @@ def test_a_host_is_not_resumed_while_a_large_body_of_it_is_parsed() -> None:
 def test_no_pause_is_longer_than_max_pause() -> None:
     polite = Polite(max_pause_s=100)
     for _ in range(100):
-        polite.strike(HOST, 0, FailureKind.RESET)
+        polite.strike(HOST, 0, State.RESET)
     assert polite.hosts[HOST].paused_until == 100
-    polite.strike(HOST, 10, FailureKind.THROTTLED, 5000)
+    polite.strike(HOST, 10, State.THROTTLED, 5000)
     assert polite.hosts[HOST].paused_until == 110
 
 
 def test_a_success_removes_half_of_the_strikes() -> None:
     polite = Polite(delay_s=0)
     for _ in range(4):
-        polite.strike(HOST, 0, FailureKind.RESET)
+        polite.strike(HOST, 0, State.RESET)
     polite.hosts[HOST].recover()
     assert polite.hosts[HOST].strikes == 2
-    polite.strike(HOST, 100, FailureKind.RESET)
+    polite.strike(HOST, 100, State.RESET)
     assert polite.hosts[HOST].paused_until == 104
 
 
@@ -262,7 +262,7 @@ def test_a_pause_is_never_cut_short_by_another_request() -> None:
     polite = Polite(delay_s=1, per_host=3)
     polite.hosts.begin(polite.hosts[HOST], 0)
     polite.hosts.begin(polite.hosts[HOST], 1)
-    polite.strike(HOST, 2, FailureKind.THROTTLED, 60)
+    polite.strike(HOST, 2, State.THROTTLED, 60)
     polite.hosts.begin(polite.hosts[HOST], 3)
     polite.hosts.end(polite.hosts[HOST], 4)
     polite.resumed_hosts.clear()
@@ -282,14 +282,14 @@ def test_a_host_that_did_not_answer_in_time_is_silent() -> None:
     page = Response(status=200, headers={}, body=b"")
     assert not host.shared.answers
     for heard, answers in (
-        (Failed(kind=FailureKind.RESET), False),
-        (Failed(kind=FailureKind.NOT_FOUND), True),
-        (Failed(kind=FailureKind.RESET), True),
-        (Failed(kind=FailureKind.TIMEOUT), False),
+        (Failed(kind=State.RESET), False),
+        (Failed(kind=State.NOT_FOUND), True),
+        (Failed(kind=State.RESET), True),
+        (Failed(kind=State.TIMEOUT), False),
         (page, True),
-        (page._replace(cut=FailureKind.TIMEOUT), False),
+        (page._replace(cut=State.TIMEOUT), False),
         (Unchanged(), True),
-        (Failed(kind=FailureKind.DNS), False),
+        (Failed(kind=State.DNS), False),
     ):
         host.hear(heard)
         assert host.shared.answers is answers

@@ -13,7 +13,7 @@ from minicrawl import Noted
 from minicrawl.crawl.hosts.sitemap_queue import MANY
 from minicrawl.crawl.hosts.sitemap_revisits import REQUESTS_A_READING
 from minicrawl.model import FetchResult, Request, Response, Unchanged
-from minicrawl.states import FailureKind, State, policy_of
+from minicrawl.states import State, policy_of
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
@@ -51,7 +51,7 @@ def notes_on(run: Run, *names: str) -> list[Noted]:
     return [note for note in notes if all(name in note.text for name in names)]
 
 
-@pytest.mark.parametrize("robots_txt", [FORBIDDING, failed(FailureKind.SERVER_ERROR)])
+@pytest.mark.parametrize("robots_txt", [FORBIDDING, failed(State.SERVER_ERROR)])
 def test_the_robots_txt_of_its_own_host_decides_whether_a_sitemap_is_read(
     robots_txt: Answer, path: Path
 ) -> None:
@@ -65,7 +65,7 @@ def test_the_robots_txt_of_its_own_host_decides_whether_a_sitemap_is_read(
 def test_redirects_of_sitemaps_are_followed_and_failing_sitemaps_are_skipped(path: Path) -> None:
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": naming("/gone.xml", "/old.xml", "mailto:a@b"),
-        f"{A}/gone.xml": failed(FailureKind.NOT_FOUND),
+        f"{A}/gone.xml": failed(State.NOT_FOUND),
         f"{A}/old.xml": moved("/new.xml"),
         f"{A}/new.xml": listing(f"{A}/1"),
     }
@@ -74,13 +74,13 @@ def test_redirects_of_sitemaps_are_followed_and_failing_sitemaps_are_skipped(pat
 
 
 def test_a_host_whose_sitemaps_fail_is_struck(path: Path) -> None:
-    throttled = failed(FailureKind.THROTTLED, retry_after="60")
+    throttled = failed(State.THROTTLED, retry_after="60")
     web, _ = run_of({f"{A}/robots.txt": naming("/s.xml"), f"{A}/s.xml": throttled}, path)
     assert [visit.began for visit in web.visits] == [1000, 1000, 1060]
 
 
 def test_the_failure_of_a_sitemap_on_another_host_is_no_strike_against_this_one(path: Path) -> None:
-    fails = failed(FailureKind.SERVER_ERROR)
+    fails = failed(State.SERVER_ERROR)
     web, _ = run_of({f"{A}/robots.txt": naming(f"{B}/s.xml"), f"{B}/s.xml": fails}, path)
     files = [f"{A}/robots.txt", f"{B}/robots.txt", f"{B}/s.xml"]
     assert [visit.url for visit in web.visits] == [*files, f"{A}/"]
@@ -115,8 +115,8 @@ def test_sitemaps_left_unread_by_a_run_are_read_by_the_next(path: Path) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-@pytest.mark.parametrize("kind", [FailureKind.SERVER_ERROR, FailureKind.RESET])
-def test_a_sitemap_waits_for_its_robots_txt(kind: FailureKind, times: int, path: Path) -> None:
+@pytest.mark.parametrize("kind", [State.SERVER_ERROR, State.RESET])
+def test_a_sitemap_waits_for_its_robots_txt(kind: State, times: int, path: Path) -> None:
     left = iter([failed(kind)] * times)
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": naming(f"{B}/s.xml"),
@@ -128,14 +128,14 @@ def test_a_sitemap_waits_for_its_robots_txt(kind: FailureKind, times: int, path:
 
 
 def test_of_a_host_that_is_down_it_is_noted_that_its_robots_txt_is_missing(path: Path) -> None:
-    down = failed(FailureKind.RESET)
+    down = failed(State.RESET)
     answers = {f"{A}/robots.txt": naming(*(f"{B}/{n}.xml" for n in range(3)))}
     web, run = run_of(answers | {f"{B}/robots.txt": down}, path)
     assert sum(isinstance(event, Noted) for event in run.events) == 3
     for n in range(3):
         assert notes_on(run, f"{B}/{n}.xml", "robots.txt of its host")
     requests = [visit.url for visit in web.visits if visit.url.startswith(B)]
-    assert requests == [f"{B}/robots.txt"] * policy_of(FailureKind.RESET).tries
+    assert requests == [f"{B}/robots.txt"] * policy_of(State.RESET).tries
     assert run.states[f"{A}/"] is State.FETCHED
 
 
@@ -227,7 +227,7 @@ def test_a_cut_sitemap_is_noted(path: Path) -> None:
     assert isinstance(cut, Response)
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": naming("/s.xml"),
-        f"{A}/s.xml": cut._replace(cut=FailureKind.TOO_LARGE),
+        f"{A}/s.xml": cut._replace(cut=State.TOO_LARGE),
     }
     _, run = run_of(answers, path)
     assert notes_on(run, "sitemap")

@@ -21,14 +21,14 @@ from minicrawl.crawl.rendering.render_messages import (
 from minicrawl.crawl.rendering.renderer import PageRenderer
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.model import ParsedPage, Request, Response, Want
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.web.urls import posted
 from tests.crawl import fakes
 from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, moved, text
 
 A, B = "http://a.example", "http://b.example"
 SCRIPT, DATA, THERE = f"{A}/app.js", f"{A}/data", f"{B}/data"
-NOT_FOUND = failed(FailureKind.NOT_FOUND)
+NOT_FOUND = failed(State.NOT_FOUND)
 SHELL = html(body='<div id="root"></div><script src="/app.js"></script>')
 
 
@@ -308,7 +308,7 @@ def test_a_post_has_no_logins_and_reaches_other_origins_after_a_preflight(path: 
     assert (post.method, post.body) == ("POST", body)
 
 
-@pytest.mark.parametrize("answer", [moved(f"{B}/elsewhere"), failed(FailureKind.TIMEOUT)])
+@pytest.mark.parametrize("answer", [moved(f"{B}/elsewhere"), failed(State.TIMEOUT)])
 def test_a_preflight_that_is_redirected_or_fails_allows_nothing(
     answer: fakes.Answer, path: Path
 ) -> None:
@@ -373,7 +373,7 @@ def test_responses_to_pages_count_for_the_budget_of_bytes(path: Path) -> None:
 
 def test_pages_get_the_status_of_a_failed_request_and_0_for_a_timeout(path: Path) -> None:
     missing = NOT_FOUND._replace(status=404)
-    answers: dict[str, fakes.Answer] = {SCRIPT: failed(FailureKind.TIMEOUT), DATA: missing}
+    answers: dict[str, fakes.Answer] = {SCRIPT: failed(State.TIMEOUT), DATA: missing}
     _, statuses = loaded(path, answers, wants(1, DATA, "fetch"), wants(2, SCRIPT))
     assert statuses == [404, 0]
 

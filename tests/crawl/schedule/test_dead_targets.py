@@ -9,14 +9,14 @@ from hypothesis import given, strategies as st
 from minicrawl import Event, Settled
 from minicrawl.crawl.schedule.dead_targets import HOUR_S, is_due
 from minicrawl.model import Refused
-from minicrawl.states import FailureKind, Refusal, State
+from minicrawl.states import FAILURES, State
 from minicrawl.store import request_log
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, failed, html, in_turn, moved, web_of
 
 A, B = "http://a.example", "http://b.example"
 DAY_S = 86_400.0
-KINDS = [kind for kind in FailureKind if kind is not FailureKind.INTERRUPTED]
+KINDS = [kind for kind in FAILURES if kind is not State.INTERRUPTED]
 
 
 def nights_of_requests(nights: int, jitter_s: float = 0.0) -> list[int]:
@@ -57,7 +57,7 @@ def test_every_target_is_due_within_a_week_and_whenever_it_was_dead_for_less_tha
     "answer",
     [
         *map(failed, KINDS),
-        Refused(reason=Refusal.ADDRESS),
+        Refused(reason=State.ADDRESS),
         moved(f"{A}/gone"),
         moved(f"{A}/bad"),
         moved("mailto:x"),
@@ -94,7 +94,7 @@ def test_the_end_of_a_redirect_may_be_mended_instead(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("was_read", [False, True])
 def test_sixty_nights_of_a_dead_link(path: Path, was_read: bool) -> None:
-    dead = failed(FailureKind.NOT_FOUND)
+    dead = failed(State.NOT_FOUND)
     web = FakeWeb({f"{A}/": html("/b"), f"{A}/b": in_turn(html(), dead) if was_read else dead})
     crawl(web, path, f"{A}/")
     web.visits.clear()
@@ -127,7 +127,7 @@ def test_dead_targets_need_no_budget_of_pages(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("refresh", [0.5, 1.0])
 @pytest.mark.parametrize(
-    "dead", [failed(FailureKind.NOT_FOUND), failed(FailureKind.SERVER_ERROR), moved("/gone")]
+    "dead", [failed(State.NOT_FOUND), failed(State.SERVER_ERROR), moved("/gone")]
 )
 def test_a_continuous_crawl_asks_again_and_less_and_less_often(
     path: Path, refresh: float, dead: Answer

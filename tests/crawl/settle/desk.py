@@ -20,7 +20,7 @@ from minicrawl.frontier.url_index import NO_PAGES
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Plan
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.store.records import DocumentRow
 from minicrawl.web.urls import origin
 from tests.crawl.fakes import NOON
@@ -87,7 +87,7 @@ class Desk:
         *links: str,
         words: str = "",
         canonical: str = "",
-        cut: FailureKind | None = None,
+        cut: State | None = None,
         content: int | None = None,
         is_thin: bool = False,
     ) -> State | None:

@@ -19,7 +19,7 @@ from minicrawl.crawl.settle.outcome import (
     tries_of,
 )
 from minicrawl.model import Failed, FetchResult, Moved, ParsedPage, Refused, Response, Unchanged
-from minicrawl.states import FailureKind, Refusal, State, policy_of
+from minicrawl.states import FAILURES, State, policy_of
 
 URL = "http://a.example/page"
 PAGE = Response(status=200, headers={}, body=b"words")
@@ -85,13 +85,13 @@ def test_an_unchanged_page_is_not_modified() -> None:
     assert outcome(Unchanged()) == NotModified()
 
 
-@pytest.mark.parametrize("reason", Refusal)
-def test_a_refusal_is_final(reason: Refusal) -> None:
+@pytest.mark.parametrize("reason", State)
+def test_a_refusal_is_final(reason: State) -> None:
     assert outcome(Refused(reason=reason)) == GivenUp(State[reason.name])
 
 
-@pytest.mark.parametrize("kind", sorted(set(FailureKind) - {FailureKind.INTERRUPTED}))
-def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> None:
+@pytest.mark.parametrize("kind", sorted(set(State) - {State.INTERRUPTED}))
+def test_a_failure_is_final_when_its_tries_are_used_up(kind: State) -> None:
     tries = policy_of(kind).tries
     *before, last = [outcome(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
     assert before == [Retry()] * (tries - 1)
@@ -100,7 +100,7 @@ def test_a_failure_is_final_when_its_tries_are_used_up(kind: FailureKind) -> Non
     assert (str(tries) in last.reason) == (tries > 1)
 
 
-KINDS = FailureKind
+KINDS = State
 TEMPORARY = (
     *(KINDS.DNS, KINDS.CONNECT, KINDS.TIMEOUT, KINDS.RESET),
     *(KINDS.THROTTLED, KINDS.SERVER_ERROR),
@@ -109,7 +109,7 @@ TEMPORARY = (
 
 @pytest.mark.parametrize("kind", [*TEMPORARY, KINDS.NOT_FOUND, KINDS.CLIENT_ERROR, KINDS.PROTOCOL])
 def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host(
-    kind: FailureKind,
+    kind: State,
 ) -> None:
     failed, is_temporary = Failed(kind=kind), kind in TEMPORARY
     assert isinstance(outcome(failed), Retry) == is_temporary
@@ -118,18 +118,18 @@ def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host(
 
 @pytest.mark.parametrize("tries", [0, 1, 5])
 def test_a_page_that_gave_up_its_slot_is_tried_again_however_often_it_failed(tries: int) -> None:
-    assert outcome(Failed(kind=FailureKind.INTERRUPTED), tries=tries, max_tries=1) == Retry()
+    assert outcome(Failed(kind=State.INTERRUPTED), tries=tries, max_tries=1) == Retry()
 
 
 def test_max_tries_limits_the_tries() -> None:
-    failed = Failed(kind=FailureKind.CONNECT)
+    failed = Failed(kind=State.CONNECT)
     assert outcome(failed, tries=1, max_tries=2) == Retry()
     end = outcome(failed, tries=2, max_tries=2)
     assert isinstance(end, GivenUp)
     assert end.state is State.CONNECT
     assert "--max-tries" in end.reason
-    assert outcome(Failed(kind=FailureKind.TLS), max_tries=1) == GivenUp(State.TLS)
-    assert all(tries_of(kind, None) == policy_of(kind).tries for kind in FailureKind)
+    assert outcome(Failed(kind=State.TLS), max_tries=1) == GivenUp(State.TLS)
+    assert all(tries_of(kind, None) == policy_of(kind).tries for kind in FAILURES)
 
 
 TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
@@ -141,8 +141,8 @@ TODAY = datetime(2024, 5, 1, 12, tzinfo=UTC).timestamp()
         PAGE,
         Moved(status=301, target="/"),
         Unchanged(),
-        Refused(reason=Refusal.TYPE),
-        Failed(kind=FailureKind.NOT_FOUND),
+        Refused(reason=State.TYPE),
+        Failed(kind=State.NOT_FOUND),
     ],
 )
 def test_a_host_that_answers_is_not_struck(fetched: FetchResult) -> None:
@@ -150,9 +150,9 @@ def test_a_host_that_answers_is_not_struck(fetched: FetchResult) -> None:
 
 
 def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() -> None:
-    late = PAGE._replace(cut=FailureKind.TIMEOUT)
-    assert fault_of(late, TODAY) == (FailureKind.TIMEOUT, None)
-    assert fault_of(PAGE._replace(cut=FailureKind.RESET), TODAY) is None
+    late = PAGE._replace(cut=State.TIMEOUT)
+    assert fault_of(late, TODAY) == (State.TIMEOUT, None)
+    assert fault_of(PAGE._replace(cut=State.RESET), TODAY) is None
 
 
 @pytest.mark.parametrize(
@@ -166,15 +166,15 @@ def test_a_host_whose_page_the_deadline_cut_is_struck_though_the_page_is_read() 
     ],
 )
 def test_a_strike_has_the_wait_of_its_host(header: str | None, wait_s: float | None) -> None:
-    for kind in (FailureKind.THROTTLED, FailureKind.SERVER_ERROR):
+    for kind in (State.THROTTLED, State.SERVER_ERROR):
         assert fault_of(Failed(kind=kind, retry_after=header), TODAY) == (kind, wait_s)
 
 
-MOVED, RESET = Moved(status=301, target="/there"), Failed(kind=FailureKind.RESET)
+MOVED, RESET = Moved(status=301, target="/there"), Failed(kind=State.RESET)
 CUT_LINKS, TOO_FAR = ParsedPage(cut="cut at links"), TurnEnd(State.BAD_REDIRECT, "too far")
 
 
-def cut(kind: FailureKind) -> Response:
+def cut(kind: State) -> Response:
     return PAGE._replace(cut=kind)
 
 
@@ -183,16 +183,16 @@ def cut(kind: FailureKind) -> Response:
     [
         (PAGE, None, None, ("page", 200), ()),
         (PAGE, CUT_LINKS, None, ("page", 200), ("cut at links",)),
-        (cut(FailureKind.RESET), ParsedPage(), None, ("page", 200), ("reset",)),
-        (cut(FailureKind.RESET), CUT_LINKS, None, ("page", 200), ("reset", "cut at links")),
-        (cut(FailureKind.TOO_LARGE), None, None, ("page", 200), ("10,000,000", "--max-body")),
-        (cut(FailureKind.CROWDED), None, None, ("page", 200), ("15,000,000",)),
-        (cut(FailureKind.TIMEOUT), None, None, ("page", 200), ("30 s", "--timeout")),
+        (cut(State.RESET), ParsedPage(), None, ("page", 200), ("reset",)),
+        (cut(State.RESET), CUT_LINKS, None, ("page", 200), ("reset", "cut at links")),
+        (cut(State.TOO_LARGE), None, None, ("page", 200), ("10,000,000", "--max-body")),
+        (cut(State.CROWDED), None, None, ("page", 200), ("15,000,000",)),
+        (cut(State.TIMEOUT), None, None, ("page", 200), ("30 s", "--timeout")),
         (MOVED, None, TurnEnd(State.MOVED), ("moved", 301), ("/there",)),
         (MOVED, None, TOO_FAR, ("failed:bad-redirect", 301), ("/there", "too far")),
         (Unchanged(), None, None, ("unchanged", 304), ()),
         (
-            Refused(Refusal.TYPE, "image/png", 200),
+            Refused(State.TYPE, "image/png", 200),
             None,
             None,
             ("refused:type", 200),
@@ -217,9 +217,9 @@ def test_an_outcome_has_a_name_a_status_and_details(
 @pytest.mark.parametrize(
     ("fetched", "description"),
     [
-        (Refused(reason=Refusal.ADDRESS, detail="10.0.0.1"), "address: 10.0.0.1"),
-        (Failed(kind=FailureKind.SERVER_ERROR, status=503), "server-error: 503"),
-        (Failed(kind=FailureKind.LOST), "lost"),
+        (Refused(reason=State.ADDRESS, detail="10.0.0.1"), "address: 10.0.0.1"),
+        (Failed(kind=State.SERVER_ERROR, status=503), "server-error: 503"),
+        (Failed(kind=State.LOST), "lost"),
     ],
 )
 def test_a_failure_is_described_in_one_line(fetched: Refused | Failed, description: str) -> None:

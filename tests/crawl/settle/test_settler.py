@@ -15,18 +15,16 @@ from minicrawl.crawl.settle.outcome import (
     Redirects,
 )
 from minicrawl.crawl.settle.plan import MOST_REDIRECTS
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time
 from tests.crawl.settle.desk import A, B, Desk
 
 
-@pytest.mark.parametrize(
-    ("cut", "etag"), [(FailureKind.TOO_LARGE, "e"), (FailureKind.TIMEOUT, None)]
-)
+@pytest.mark.parametrize(("cut", "etag"), [(State.TOO_LARGE, "e"), (State.TIMEOUT, None)])
 def test_the_validator_of_a_page_cut_by_the_deadline_is_not_stored(
-    cut: FailureKind, etag: str | None, desk: Desk
+    cut: State, etag: str | None, desk: Desk
 ) -> None:
     assert desk.read("/", cut=cut) is State.FETCHED
     assert desk.document("/").etag == etag

@@ -10,7 +10,7 @@ from minicrawl import Noted
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import Failed, Refused
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.states import FailureKind, Refusal, State
+from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -204,16 +204,16 @@ def test_forbidden_pages_are_reopened_without_robots(path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "later_s", "asked"),
     [
-        (FailureKind.TIMEOUT, HOUR_S / 2, []),
-        (FailureKind.TIMEOUT, 2 * HOUR_S, [f"{A}/0"]),
-        (FailureKind.TIMEOUT, -365 * DAY_S, [f"{A}/0"]),
-        (FailureKind.TLS, 365 * DAY_S, [f"{A}/0"]),
-        (FailureKind.TLS, -365 * DAY_S, [f"{A}/0"]),
-        (FailureKind.NOT_FOUND, DAY_S, []),
+        (State.TIMEOUT, HOUR_S / 2, []),
+        (State.TIMEOUT, 2 * HOUR_S, [f"{A}/0"]),
+        (State.TIMEOUT, -365 * DAY_S, [f"{A}/0"]),
+        (State.TLS, 365 * DAY_S, [f"{A}/0"]),
+        (State.TLS, -365 * DAY_S, [f"{A}/0"]),
+        (State.NOT_FOUND, DAY_S, []),
     ],
 )
 def test_temporary_failures_are_retried_later_and_missing_pages_are_not(
-    path: Path, kind: FailureKind, later_s: float, asked: list[str]
+    path: Path, kind: State, later_s: float, asked: list[str]
 ) -> None:
     web = FakeWeb({f"{A}/0": failed(kind)})
     crawl(web, path, f"{A}/0")
@@ -222,7 +222,7 @@ def test_temporary_failures_are_retried_later_and_missing_pages_are_not(
 
 
 def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Path) -> None:
-    web = FakeWeb({f"{A}/0": html()}, places={A: Refused(reason=Refusal.ADDRESS)})
+    web = FakeWeb({f"{A}/0": html()}, places={A: Refused(reason=State.ADDRESS)})
     for _ in range(2):
         run = crawl(web, path, f"{A}/0")
         assert (run.states[f"{A}/0"], run.asked) == (State.ADDRESS, [])
@@ -237,9 +237,9 @@ def test_pages_at_private_addresses_are_reopened_when_these_are_allowed(path: Pa
 @pytest.mark.parametrize(
     "trouble",
     [
-        *map(failed, (FailureKind.DNS, FailureKind.CONNECT, FailureKind.PROXY)),
-        *map(failed, (FailureKind.TLS, FailureKind.TIMEOUT)),
-        Refused(reason=Refusal.ADDRESS),
+        *map(failed, (State.DNS, State.CONNECT, State.PROXY)),
+        *map(failed, (State.TLS, State.TIMEOUT)),
+        Refused(reason=State.ADDRESS),
     ],
 )
 @pytest.mark.parametrize("refresh", [0.0, 0.5, 1.0])
@@ -251,7 +251,7 @@ def test_a_run_that_reaches_no_host_costs_the_next_run_no_page(
     )
     crawl(web, path, f"{A}/", pages=1, strategy=strategy)
     down = FakeWeb({}, elsewhere=trouble, places={A: trouble})
-    if trouble == failed(FailureKind.TLS):
+    if trouble == failed(State.TLS):
         down.places = {}  # the name leads to another server
     crawl(down, path, strategy=strategy, refresh=refresh)
     run = crawl(web, path, strategy=strategy, refresh=refresh)
@@ -281,7 +281,7 @@ def test_a_first_run_and_one_with_the_same_settings_note_nothing(path: Path) -> 
 
 
 def test_pages_reopened_because_time_has_passed_are_noted_separately(path: Path) -> None:
-    web = FakeWeb({f"{A}/0": html(f"{A}/1", f"{B}/"), f"{A}/1": failed(FailureKind.TIMEOUT)})
+    web = FakeWeb({f"{A}/0": html(f"{A}/1", f"{B}/"), f"{A}/1": failed(State.TIMEOUT)})
     crawl(web, path, f"{A}/0", scope="host")
     assert notes(crawl(web, path, scope="any", later_s=DAY_S)) == [
         "scope any (was host): 1 page waits again",

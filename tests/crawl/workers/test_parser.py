@@ -16,7 +16,7 @@ from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser, to_disk
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.html.page import ParseOptions
 from minicrawl.web.robots.rules import parse as parse_robots
 from minicrawl.web.sitemaps.sitemap import Sitemap
@@ -78,7 +78,7 @@ async def test_a_body_that_the_parser_is_lost_on_fails_alone(reader: PageParser)
 
     # A process that is lost whenever it is asked.
     reader._process = Lost(LONGEST_S)
-    failed = Failed(kind=FailureKind.TOO_LARGE, detail="why")
+    failed = Failed(kind=State.TOO_LARGE, detail="why")
     assert (await reader.reading(html("/1"), AS_A_PAGE).anyhow()).value == failed
     assert (await reader.parse_rules(text(FORBIDDING), URL)).value == failed
     assert (await reader.reading(text("a"), AS_A_SITEMAP).anyhow()).value == failed

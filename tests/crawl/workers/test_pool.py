@@ -36,7 +36,7 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import COORDINATOR, CrawlerId, Failed, ParsedPage, Request, Response
 from minicrawl.ports import Timed
-from minicrawl.states import FailureKind, State
+from minicrawl.states import State
 from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, nothing_left_behind
@@ -111,7 +111,7 @@ class Desk:
             here, [Place(hand) for hand in crew], Place(self.apart), first_own
         )
 
-    async def visit(self, url: str) -> str:
+    async def visit(self, url: str) -> str | State:
         """Return the title of the page, or the kind of its failure."""
         visit = await self.workers.visit(Request(url=url))
         if visit.read is None:
@@ -124,7 +124,7 @@ class Desk:
 
 @in_loop
 async def test_a_visit_names_the_process_that_sent_the_request() -> None:
-    hand = Hand(VISITED, VisitReply(1, failed(FailureKind.RESET), None), ChildLost())
+    hand = Hand(VISITED, VisitReply(1, failed(State.RESET), None), ChildLost())
     desk = Desk(hand, first_own=1)
     found = [(await desk.workers.visit(Request(url=A))).crawler for _ in range(4)]
     assert found == [COORDINATOR, *3 * [CrawlerId(3, 4711)]]
@@ -156,7 +156,7 @@ async def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_s
     desk = Desk(Hand(VISITED, VISITED, ChildLost(), is_busy=True))
     titles = [await desk.visit(A) for _ in range(5)]
     by_worker = "read by a worker"
-    assert titles == [by_worker, "read here", by_worker, "read here", FailureKind.LOST]
+    assert titles == [by_worker, "read here", by_worker, "read here", State.LOST]
     assert [await desk.visit(B) for _ in range(3)] == [by_worker] * 3
 
 
@@ -176,14 +176,14 @@ async def test_workers_do_other_calls_and_the_own_process_repeats_lost_ones() ->
 
 @in_loop
 async def test_a_large_page_is_parsed_by_the_worker_that_fetched_it() -> None:
-    moved = VISITED._replace(fetched=failed(FailureKind.DNS), parsed=None)
+    moved = VISITED._replace(fetched=failed(State.DNS), parsed=None)
     unread = VISITED._replace(number=7, parsed=None)
     hand = Hand(unread, Timed(ParsedPage(title="large")), unread, ChildLost(), moved)
     desk = Desk(hand)
     assert await desk.visit(A) == "large"
     assert hand.asked[1] == (WorkerCommand.PARSE, 7)
-    assert await desk.visit(A) == FailureKind.INTERRUPTED
-    assert await desk.visit(A) == FailureKind.DNS
+    assert await desk.visit(A) == State.INTERRUPTED
+    assert await desk.visit(A) == State.DNS
     assert not desk.apart.asked
 
 
@@ -192,10 +192,10 @@ async def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quar
     hand = Hand(*[ChildLost()] * 3)
     desk = Desk(hand)
     pages = [A, f"{A}1", f"{A}2"]
-    assert await asyncio.gather(*map(desk.visit, pages)) == [FailureKind.LOST] * 3
+    assert await asyncio.gather(*map(desk.visit, pages)) == [State.LOST] * 3
     desk.apart.answers.extend((VISITED, ChildLost(), VISITED))
     again = await asyncio.gather(*map(desk.visit, pages))
-    assert again == ["read by a worker", FailureKind.LOST, "read by a worker"]
+    assert again == ["read by a worker", State.LOST, "read by a worker"]
     assert desk.apart.urls == pages
     await asyncio.gather(*map(desk.visit, pages))
     assert hand.urls == [*pages, A, f"{A}2"]
@@ -205,7 +205,7 @@ async def test_pages_under_way_when_a_worker_ends_are_fetched_one_by_one_in_quar
 async def test_a_page_that_a_worker_was_not_busy_with_when_it_ended_is_no_suspect() -> None:
     desk = Desk(Hand(ChildLost(is_to_blame=False), ChildLost()))
     kinds = list(await asyncio.gather(desk.visit(A), desk.visit(f"{A}1")))
-    assert kinds == [FailureKind.INTERRUPTED, FailureKind.LOST]
+    assert kinds == [State.INTERRUPTED, State.LOST]
     await asyncio.gather(desk.visit(A), desk.visit(f"{A}1"))
     assert desk.apart.urls == [f"{A}1"]
 

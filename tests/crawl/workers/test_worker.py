@@ -26,7 +26,7 @@ from minicrawl.crawl.workers.worker import (
 from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, Moved, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.crawl.coroutines import in_loop
 from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
@@ -159,7 +159,7 @@ def test_packed_messages_name_no_class_and_are_unpacked_unchanged() -> None:
 
 
 def test_rare_messages_are_sent_unpacked() -> None:
-    failed = Failed(kind=FailureKind.RESET)
+    failed = Failed(kind=State.RESET)
     for reply in (
         VisitReply(1, failed, None),
         VisitReply(2, Response(status=200, headers={}, body=b""), Timed(failed, 0.5)),

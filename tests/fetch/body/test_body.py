@@ -11,7 +11,7 @@ from minicrawl.fetch.body.decoding import FACTOR, FLOOR_BYTES, codings
 from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, DecodeBudget, read_body
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.model import Failed, Refused
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES
 from tests.fetch.results import kind_of
 
@@ -70,7 +70,7 @@ def test_a_complete_body_is_read_like_one_that_arrives_in_chunks(body: bytes, co
     assert read(cut, coding=coding) == read(Chunks(*filter(None, (cut,))), coding=coding)
 
 
-GONE = Fault(FailureKind.RESET, "gone")
+GONE = Fault(State.RESET, "gone")
 NOTHING = gzip.compress(b"")
 BOMB = gzip.compress(bytes(5_000_000))
 
@@ -80,14 +80,14 @@ BOMB = gzip.compress(bytes(5_000_000))
     [
         (Chunks(b"ab", b"c"), "", Body(b"abc", 3, cut=None)),
         (Chunks(), "", Body(b"", 0, cut=None)),
-        (Chunks(), "gzip", Body(b"", 0, FailureKind.ENCODING)),
+        (Chunks(), "gzip", Body(b"", 0, State.ENCODING)),
         (Chunks(NOTHING), "gzip", Body(b"", len(NOTHING), cut=None)),
         (Chunks(b"abc", b"d"), "", Body(b"abcd", 4, cut=None)),
-        (Chunks(b"abc", b"de"), "", Body(b"abcd", 4, cut=FailureKind.TOO_LARGE)),
-        (Chunks(b"abcd", b"e"), "", Body(b"abcd", 4, cut=FailureKind.TOO_LARGE)),
-        (Chunks(b"abc", error=GONE), "", Body(b"abc", 3, FailureKind.RESET)),
-        (Chunks(error=GONE), "", Failed(kind=FailureKind.RESET, detail="gone")),
-        (Chunks(b"%PDF"), "", Refused(reason=Refusal.TYPE)),
+        (Chunks(b"abc", b"de"), "", Body(b"abcd", 4, cut=State.TOO_LARGE)),
+        (Chunks(b"abcd", b"e"), "", Body(b"abcd", 4, cut=State.TOO_LARGE)),
+        (Chunks(b"abc", error=GONE), "", Body(b"abc", 3, State.RESET)),
+        (Chunks(error=GONE), "", Failed(kind=State.RESET, detail="gone")),
+        (Chunks(b"%PDF"), "", Refused(reason=State.TYPE)),
     ],
 )
 def test_a_body_of_at_most_four_bytes_is_all_its_chunks_up_to_where_they_end(
@@ -104,7 +104,7 @@ def test_chunks_beyond_the_cap_are_not_read() -> None:
 
 def test_the_cap_holds_before_and_after_decoding() -> None:
     coded = gzip.compress(b"a" * 1000)
-    cut = FailureKind.TOO_LARGE
+    cut = State.TOO_LARGE
     assert read(Chunks(coded), cap=100, coding="gzip") == Body(b"a" * 100, len(coded), cut)
     content = bytes(range(256))
     coded = gzip.compress(content, compresslevel=0)
@@ -117,14 +117,14 @@ def test_the_cap_holds_before_and_after_decoding() -> None:
 
 
 def test_the_part_of_a_body_that_arrived_before_the_deadline_is_kept() -> None:
-    assert read(endless(b"abc"), deadline=0) == Body(b"abc", 3, FailureKind.TIMEOUT)
-    assert kind_of(read(endless(), deadline=0)) is FailureKind.TIMEOUT
+    assert read(endless(b"abc"), deadline=0) == Body(b"abc", 3, State.TIMEOUT)
+    assert kind_of(read(endless(), deadline=0)) is State.TIMEOUT
 
 
 def test_the_part_of_a_coding_that_breaks_off_is_decoded() -> None:
     content = bytes(range(200))
     body = body_of(read(Chunks(gzip.compress(content)[:-9]), cap=1000, coding="gzip"))
-    assert body.cut is FailureKind.ENCODING
+    assert body.cut is State.ENCODING
     assert content.startswith(body.content)
     assert body.content
 
@@ -139,28 +139,28 @@ def test_the_part_of_a_coding_that_breaks_off_is_decoded() -> None:
     ],
 )
 def test_a_coding_that_yields_nothing_is_a_failure(coded: bytes, coding: str) -> None:
-    assert kind_of(read(Chunks(coded), 10_000_000, coding)) is FailureKind.ENCODING
+    assert kind_of(read(Chunks(coded), 10_000_000, coding)) is State.ENCODING
 
 
 def test_an_unknown_coding_is_reported_before_anything_is_read() -> None:
     chunks = Chunks(b"abc")
     found = read(chunks, coding="lzma")
     assert isinstance(found, Failed)
-    assert found.kind is FailureKind.ENCODING
+    assert found.kind is State.ENCODING
     assert "lzma" in found.detail
     assert chunks.read == 0
 
 
 def test_a_body_is_judged_by_its_first_bytes_and_read_no_further() -> None:
     chunks = Chunks(b"%PDF" + b"x" * 1000, b"x" * 1000, b"x" * 1000)
-    assert read(chunks, cap=10_000) == Refused(reason=Refusal.TYPE)
+    assert read(chunks, cap=10_000) == Refused(reason=State.TYPE)
     assert chunks.read == 2
 
 
 def test_a_bomb_is_cut_and_named_with_its_size_and_the_limit() -> None:
     body = body_of(read(Chunks(BOMB), cap=10_000_000, coding="gzip"))
     assert body.content == bytes(FLOOR_BYTES + FACTOR * len(BOMB))
-    assert (body.wire_bytes, body.cut) == (len(BOMB), FailureKind.ENCODING)
+    assert (body.wire_bytes, body.cut) == (len(BOMB), State.ENCODING)
     for named in (f"{len(BOMB):,} bytes", f"{FLOOR_BYTES:,}", f"{FACTOR} times"):
         assert named in body.cut_detail
 
@@ -177,7 +177,7 @@ def test_a_page_that_compresses_very_well_is_no_bomb() -> None:
     [
         (Chunks(gzip.compress(b"a" * 5000)), "gzip", Body),
         (Chunks(b"no gzip" * 100), "gzip", Failed),
-        (Chunks(b"x", error=Fault(FailureKind.RESET, "gone")), "gzip", Failed),
+        (Chunks(b"x", error=Fault(State.RESET, "gone")), "gzip", Failed),
         (Chunks(b"%PDF" * 1000), "", Refused),
     ],
 )
@@ -212,7 +212,7 @@ async def test_beyond_100_bytes_in_all_the_largest_body_is_cut_at_once(
         await asyncio.sleep(0)
     found = [body_of(await task) for task in reading if task.done()]
     assert [len(one.content) for one in found] == cut
-    assert all(one.cut is FailureKind.CROWDED for one in found)
+    assert all(one.cut is State.CROWDED for one in found)
     assert budget.held_bytes == sum(sizes) - sum(cut)
     for task in reading:
         task.cancel()
@@ -272,7 +272,7 @@ def test_a_long_list_may_be_packed() -> None:
 def test_a_list_is_cut_at_the_limit_of_sitemaps() -> None:
     found = read_list(*[bytes(1_000_000)] * 60)
     assert len(spooled_in(found)) == MAX_BYTES
-    assert found.cut is FailureKind.TOO_LARGE
+    assert found.cut is State.TOO_LARGE
     assert f"{MAX_BYTES:,} bytes" in found.cut_detail
 
 
@@ -293,7 +293,7 @@ async def test_no_more_than_four_lists_at_once_may_be_longer_than_other_bodies()
         await asyncio.sleep(0)
     end.set()
     found = [body_of(await one) for one in lists]
-    assert [one.cut for one in found if one.spooled is None] == [FailureKind.TOO_LARGE] * 2
+    assert [one.cut for one in found if one.spooled is None] == [State.TOO_LARGE] * 2
     spooled = [len(spooled_in(one)) for one in found if one.spooled is not None]
     assert spooled == [LIST_BYTES] * 4
 
@@ -339,4 +339,4 @@ def test_a_full_disk_cuts_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("tempfile.TemporaryFile", Full)
-    assert read_list(*CHUNKS).cut is FailureKind.TOO_LARGE
+    assert read_list(*CHUNKS).cut is State.TOO_LARGE

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from minicrawl.fetch.http.faults import Fault
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.fetch.connection.clients import cancel, get, http_client, request_to
 from tests.fetch.wire import FAULTS, Answer, Then, answer, deaf, wire
 
@@ -21,7 +21,7 @@ async def test_if_no_address_accepts_the_connection_the_last_error_is_reported()
     async with wire() as server, http_client() as client:
         with pytest.raises(Fault, match=r"127\.0\.0\.3") as caught:
             await client.send(request_to(server, NOBODY, "127.0.0.3"))
-        assert caught.value.kind is FailureKind.CONNECT
+        assert caught.value.kind is State.CONNECT
         assert server.connections == 0
 
 
@@ -68,7 +68,7 @@ async def test_a_name_that_tls_cannot_carry_is_a_fault(host: str) -> None:
         request = request_to(server, "127.0.0.1", NOBODY, url=f"https://{host}:{server.port}/")
         with pytest.raises(Fault) as caught:
             await client.send(request)
-        assert caught.value.kind is FailureKind.TLS
+        assert caught.value.kind is State.TLS
 
 
 async def test_no_more_requests_than_allowed_are_under_way() -> None:

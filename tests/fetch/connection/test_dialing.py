@@ -8,7 +8,7 @@ import pytest
 from minicrawl.fetch.client.dialing import Connector
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.targets import ConnectTarget
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.fetch.wire import answer, wire
 
 PATIENT_S = 1000.0
@@ -97,7 +97,7 @@ async def test_servers_see_the_bound_address() -> None:
 async def test_a_server_of_another_family_than_the_bound_address_is_a_failure() -> None:
     with pytest.raises(Fault, match="--bind-address") as caught:
         await Connector(PATIENT_S, ["127.0.0.9"]).connect(places("::1"), no_handshake)
-    assert caught.value.kind is FailureKind.CONNECT
+    assert caught.value.kind is State.CONNECT
 
 
 def test_addresses_before_the_last_share_half_of_the_time() -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import Head, content_length, joined_headers, read_head
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_status_line_needs_only_a_version_and_a_status(line: bytes, status: in
 def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
     with pytest.raises(Fault, match="no status line") as caught:
         read_head(line)
-    assert caught.value.kind is FailureKind.PROTOCOL
+    assert caught.value.kind is State.PROTOCOL
 
 
 @pytest.mark.parametrize(

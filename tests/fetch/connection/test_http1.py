@@ -5,7 +5,7 @@ import pytest
 
 from minicrawl.fetch.http.heads import Head
 from minicrawl.fetch.http.http1 import MOST_INTERIM_HEADS, ResponseParser, request_bytes
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -13,7 +13,7 @@ MAX_HEAD_BYTES = 64 * 1024
 INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 LONG_INTERIM = b"HTTP/1.1 100 Continue\r\nX: " + b"x" * (MAX_HEAD_BYTES // 4) + b"\r\n\r\n"
 LARGEST = OK + b"X: ".ljust(MAX_HEAD_BYTES - len(OK) - 4, b"x") + b"\r\n\r\n"
-RESET, PROTOCOL, TOO_LARGE = FailureKind.RESET, FailureKind.PROTOCOL, FailureKind.TOO_LARGE
+RESET, PROTOCOL, TOO_LARGE = State.RESET, State.PROTOCOL, State.TOO_LARGE
 
 
 class Read(NamedTuple):
@@ -21,7 +21,7 @@ class Read(NamedTuple):
 
     head: Head | None
     body: bytes
-    fault: FailureKind | None
+    fault: State | None
     whole: bool
     keeps_connection: bool
 
@@ -118,7 +118,7 @@ def test_chunks_are_joined(chunks: bytes) -> None:
         (LARGEST.replace(b"X", b"XY"), TOO_LARGE),
     ],
 )
-def test_malformed_and_large_responses_are_faults(answer: bytes, fault: FailureKind | None) -> None:
+def test_malformed_and_large_responses_are_faults(answer: bytes, fault: State | None) -> None:
     assert read(answer).fault is fault
 
 

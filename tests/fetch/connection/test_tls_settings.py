@@ -12,7 +12,7 @@ from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.tls.contexts import TlsContexts, check_tls
 from minicrawl.model import Failed, FetchResult, Response
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.fetch.results import ask, kind_of
 from tests.fetch.wire import answer, wire
 from tests.proofs.hostile.certificates import Certificates
@@ -65,7 +65,7 @@ async def test_an_error_names_the_fault_of_a_certificate_and_the_remedy(
 ) -> None:
     failed = await fetch(certificates.context(kind, HOST), Network(ca=ca))
     assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.TLS
+    assert failed.kind is State.TLS
     assert why in failed.detail
     assert remedy in failed.detail
 
@@ -163,5 +163,5 @@ async def test_a_certificate_without_alternative_names_is_for_no_host(
 ) -> None:
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificates.authority.issue_cert(common_name=HOST).configure_cert(tls)
-    assert kind_of(await fetch(tls, Network(ca=ca))) is FailureKind.TLS
+    assert kind_of(await fetch(tls, Network(ca=ca))) is State.TLS
     assert isinstance(await fetch(tls, Network(ca=ca, insecure=(HOST,))), Response)

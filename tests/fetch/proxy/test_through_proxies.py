@@ -12,7 +12,7 @@ from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.proxy.checks import check_proxies
 from minicrawl.model import Failed, Refused, Request
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
 from tests.fetch.results import LOCAL, ask, http_fetcher, kind_of, page_of
 from tests.fetch.wire import FAULTS, ODD_PAGE, ODDITIES, Answer, Wire, answer, certified, wire
@@ -55,7 +55,7 @@ async def test_socks5_is_given_the_address_that_was_checked() -> None:
 async def test_a_name_that_only_the_proxy_could_resolve_fails_with_socks5() -> None:
     async with servers("socks5", proxy := ProxyServer()) as (server, at):
         failed = await ask(server.url(host="a.example"), network_of(f"socks5://{at}"))
-    assert kind_of(failed) is FailureKind.DNS
+    assert kind_of(failed) is State.DNS
     assert proxy.asked == []
 
 
@@ -80,7 +80,7 @@ async def test_https_runs_through_a_tunnel_and_its_certificate_is_checked(scheme
         ]
     assert page_of(page).body == PAGE
     assert isinstance(other, Failed)
-    assert other.kind is FailureKind.TLS
+    assert other.kind is State.TLS
     assert "other hosts" in other.detail
 
 
@@ -113,24 +113,24 @@ async def test_a_failure_of_the_proxy_is_not_one_of_the_host(scheme: str) -> Non
     async with servers(scheme, ProxyServer(wants_login=True)) as (server, at):
         failed = await ask(server.url(), network_of(f"{scheme}://me:wr0ng@{at}"))
     assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.PROXY
+    assert failed.kind is State.PROXY
     assert "wr0ng" not in failed.detail
 
 
 @pytest.mark.parametrize(
     ("scheme", "reply", "kind"),
     [
-        ("http", 403, FailureKind.PROXY),
-        ("http", 502, FailureKind.CONNECT),
-        ("socks5h", 1, FailureKind.CONNECT),
-        ("socks5h", 2, FailureKind.PROXY),
-        ("socks5h", 5, FailureKind.CONNECT),
-        ("socks5h", 8, FailureKind.PROXY),
-        ("socks5h", 99, FailureKind.PROXY),
+        ("http", 403, State.PROXY),
+        ("http", 502, State.CONNECT),
+        ("socks5h", 1, State.CONNECT),
+        ("socks5h", 2, State.PROXY),
+        ("socks5h", 5, State.CONNECT),
+        ("socks5h", 8, State.PROXY),
+        ("socks5h", 99, State.PROXY),
     ],
 )
 async def test_replies_about_the_host_are_distinguished_from_those_about_the_proxy(
-    scheme: str, reply: int, kind: FailureKind
+    scheme: str, reply: int, kind: State
 ) -> None:
     async with servers(scheme, ProxyServer(reply=reply)) as (server, at):
         failed = await ask(server.url(scheme="https"), network_of(f"{scheme}://{at}"))

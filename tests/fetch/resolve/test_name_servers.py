@@ -20,7 +20,7 @@ from minicrawl.fetch.resolver import name_servers
 from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLookup
 from minicrawl.fetch.resolver.name_servers import NameServerLookup
 from minicrawl.model import Request
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.fetch.results import LOCAL, http_fetcher, kind_of, page_of
 from tests.fetch.wire import answer, wire
 
@@ -316,7 +316,7 @@ async def test_a_fetcher_queries_the_name_server_of_the_settings_once_per_name()
             for _ in range(2):
                 page_of(await fetcher.fetch(Request(url=server.url(host="a.example"))))
             failed = await fetcher.fetch(Request(url="http://b.example/"))
-        assert kind_of(failed) is FailureKind.DNS
+        assert kind_of(failed) is State.DNS
         assert served.asked.count("a.example") == 2  # IPv4 and IPv6
 
 

@@ -12,7 +12,7 @@ from minicrawl.fetch.resolver.lookups import LookupAnswer, NoSuchName, SystemLoo
 from minicrawl.fetch.resolver.resolver import BLOCKED_PORTS, Resolver, trusted_among
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
 from minicrawl.model import Failed, Refused
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from minicrawl.web.urls import canonical_seed
 
 PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1"
@@ -72,7 +72,7 @@ def test_a_refused_private_address_is_named_with_the_options_that_allow_it(
     resolver = Names(**{"in.example": [PRIVATE, "::1"], "six.example": ["::1"]}).resolver()
     found = locate(resolver, host)
     assert isinstance(found, Refused)
-    assert found.reason is Refusal.ADDRESS
+    assert found.reason is State.ADDRESS
     assert all(part in found.detail for part in named.split())
 
 
@@ -157,7 +157,7 @@ def test_a_rule_overrides_look_ups_and_the_check_for_private_addresses() -> None
 def test_a_name_without_addresses_is_a_failure(names: Names) -> None:
     failed = locate(names.resolver(), "a")
     assert isinstance(failed, Failed)
-    assert failed.kind is FailureKind.DNS
+    assert failed.kind is State.DNS
     assert failed.detail.startswith("a: ")
 
 

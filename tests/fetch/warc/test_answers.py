@@ -9,7 +9,7 @@ from minicrawl.config import Network
 from minicrawl.fetch.warc.answers import RecordedAnswers, moment_of
 from minicrawl.fetch.warc.records import WarcRecord
 from minicrawl.model import FetchResult, Moved, Refused, Request
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from tests.fetch.results import kind_of, page_of
 from tests.fetch.warc.files import DATE, HTML, http, url
 
@@ -55,14 +55,17 @@ def test_all_chunks_of_a_body_are_read(count: int, size: int) -> None:
 
 
 def test_chunks_that_do_not_end_are_a_body_that_is_cut() -> None:
-    for chunks, cut in ((b"5\r\n<p>so\r\n8\r\nme", "reset"), (b"2\r\n<p\r\nx\r\n", "protocol")):
+    for chunks, cut in (
+        (b"5\r\n<p>so\r\n8\r\nme", State.RESET),
+        (b"2\r\n<p\r\nx\r\n", State.PROTOCOL),
+    ):
         found = page_of(answer(http(chunks, headers=CHUNKED)))
         assert found.cut == cut
 
 
 def test_tiny_chunks_are_refused_after_the_first_10_000() -> None:
     found = page_of(answer(http(b"1\r\nx\r\n" * 2_000_000, headers=CHUNKED)))
-    assert (len(found.body), found.cut) == (9_999, "protocol")
+    assert (len(found.body), found.cut) == (9_999, State.PROTOCOL)
 
 
 def test_responses_that_are_no_pages_have_the_results_of_a_crawl() -> None:
@@ -72,11 +75,11 @@ def test_responses_that_are_no_pages_have_the_results_of_a_crawl() -> None:
     picture = answer(http(b"GIF", headers=[("Content-Type", "image/gif")]))
     assert isinstance(picture, Refused)
     for block, kind in (
-        (http(b"", "404 Not Found"), FailureKind.NOT_FOUND),
-        (http(b"", "503 Busy"), FailureKind.SERVER_ERROR),
-        (b"HTTP/1.1 200 OK", FailureKind.PROTOCOL),
-        (b"no HTTP\r\n\r\nx", FailureKind.PROTOCOL),
-        (http(b"\1\2\3", headers=[*HTML, ("Content-Encoding", "sdch")]), FailureKind.ENCODING),
+        (http(b"", "404 Not Found"), State.NOT_FOUND),
+        (http(b"", "503 Busy"), State.SERVER_ERROR),
+        (b"HTTP/1.1 200 OK", State.PROTOCOL),
+        (b"no HTTP\r\n\r\nx", State.PROTOCOL),
+        (http(b"\1\2\3", headers=[*HTML, ("Content-Encoding", "sdch")]), State.ENCODING),
     ):
         assert kind_of(answer(block)) is kind
 
@@ -88,9 +91,13 @@ def test_a_resource_is_a_page_without_headers() -> None:
 
 @pytest.mark.parametrize(
     ("is_cut", "why", "cut"),
-    [(True, "", "too-large"), (False, "length", "too-large"), (False, "disconnect", "reset")],
+    [
+        (True, "", State.TOO_LARGE),
+        (False, "length", State.TOO_LARGE),
+        (False, "disconnect", State.RESET),
+    ],
 )
-def test_a_body_that_is_cut_says_so(is_cut: bool, why: str, cut: str) -> None:
+def test_a_body_that_is_cut_says_so(is_cut: bool, why: str, cut: State) -> None:
     fields = {"warc_truncated": why} if why else {}
     found = page_of(answer(http(BODY), is_cut=is_cut, **fields))
     assert (found.body, found.cut) == (BODY, cut)

@@ -14,7 +14,7 @@ from itertools import count
 from random import Random
 
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response
-from minicrawl.states import FailureKind, Refusal
+from minicrawl.states import State
 from minicrawl.web.urls import origin
 
 TIMEOUT_S = 10.0
@@ -42,7 +42,7 @@ class World:
 Behaviour = Callable[[Request, World], Awaitable[FetchResult]]
 
 
-def page(links: list[str], *, cut: FailureKind | None = None, title: str = "") -> Response:
+def page(links: list[str], *, cut: State | None = None, title: str = "") -> Response:
     """Return a page with these links."""
     anchors = "".join(f"<a href={link}>x</a>" for link in links)
     body = f"<title>{title}</title><p>{title} {' '.join(links[:3])}</p>{anchors}".encode()
@@ -51,7 +51,7 @@ def page(links: list[str], *, cut: FailureKind | None = None, title: str = "") -
     )
 
 
-def _fails(kind: FailureKind, after_s: float) -> Behaviour:
+def _fails(kind: State, after_s: float) -> Behaviour:
     async def behave(_request: Request, _world: World) -> FetchResult:
         await asyncio.sleep(after_s)
         return Failed(kind=kind, elapsed_s=after_s)
@@ -62,7 +62,7 @@ def _fails(kind: FailureKind, after_s: float) -> Behaviour:
 def _links(most: int, after_s: float, *, is_cut: bool = False) -> Behaviour:
     async def behave(request: Request, world: World) -> FetchResult:
         await asyncio.sleep(after_s)
-        cut = FailureKind.TIMEOUT if is_cut else None
+        cut = State.TIMEOUT if is_cut else None
         found = page(world.own(request, most), cut=cut, title=str(next(world.numbers)))
         return found._replace(elapsed_s=after_s)
 
@@ -81,20 +81,20 @@ async def _leads_on(_request: Request, world: World) -> FetchResult:
 
 async def _long_file(_request: Request, _world: World) -> FetchResult:
     await asyncio.sleep(TIMEOUT_S)
-    return Refused(reason=Refusal.TYPE, elapsed_s=TIMEOUT_S)
+    return Refused(reason=State.TYPE, elapsed_s=TIMEOUT_S)
 
 
 BEHAVIOURS: dict[str, Behaviour] = {
-    "heads that drip": _fails(FailureKind.TIMEOUT, TIMEOUT_S),
+    "heads that drip": _fails(State.TIMEOUT, TIMEOUT_S),
     "bodies that drip": _links(30, TIMEOUT_S, is_cut=True),
     "files that drip": _long_file,
-    "silence": _fails(FailureKind.TIMEOUT, TIMEOUT_S),
-    "interim responses": _fails(FailureKind.PROTOCOL, 0.3),
-    "resets": _fails(FailureKind.RESET, 0.01),
-    "long heads": _fails(FailureKind.PROTOCOL, 0.02),
+    "silence": _fails(State.TIMEOUT, TIMEOUT_S),
+    "interim responses": _fails(State.PROTOCOL, 0.3),
+    "resets": _fails(State.RESET, 0.01),
+    "long heads": _fails(State.PROTOCOL, 0.02),
     "small chunks": _links(0, 0.5),
-    "bombs": _fails(FailureKind.TOO_LARGE, 0.3),
-    "bombs of brotli": _fails(FailureKind.TOO_LARGE, 0.1),
+    "bombs": _fails(State.TOO_LARGE, 0.3),
+    "bombs of brotli": _fails(State.TOO_LARGE, 0.1),
     "deep markup": _links(30, 0.2),
     "many links": _links(200, 0.05),
     "endless redirects": _redirects,

@@ -13,7 +13,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from minicrawl.model import Failed, FetchResult, Refused, Request
-from minicrawl.states import FailureKind
+from minicrawl.states import State
 from minicrawl.web.urls import host, origin
 from tests.crawl.fakes import FakeWeb, crawl, text, work_takes_no_time
 from tests.proofs.starve.behaviours import (
@@ -75,7 +75,7 @@ class StrangeWeb(FakeWeb):
             self.requests[name] += 1
         if name.startswith(HEALTHY):
             await asyncio.sleep(self._neighbours.healthy_s)
-            return Failed(kind=FailureKind.NOT_FOUND) if is_robots else self._healthy(request)
+            return Failed(kind=State.NOT_FOUND) if is_robots else self._healthy(request)
         behaviour = self._habit(name) or self._world.random.choice(self._neighbours.behaviours)
         if is_robots and behaviour not in SILENT_FROM_THE_START:
             await asyncio.sleep(SLOW_ROBOTS.get(behaviour, QUICK_S))
