@@ -27,7 +27,6 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
 from minicrawl.crawl.turns.turn_ends import TurnEnds
-from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
@@ -65,7 +64,7 @@ class CrawlParts:
         self.depths = None if limit is None else DepthTracker(frontier, limit)
         # The importance of sites is looked up later, when `traps` exists.
         self.leases = LeaseScheduler(
-            settings, recorder, clock, lambda: self.traps.importance_of_sites(endowment)
+            settings, recorder, clock, lambda: self.traps.quotas.inbound_cash.to_sites(endowment)
         )
         origins = frontier.urls.origins
         self.hosts = hosts_of(settings, origins, self.leases.resume, clock)
@@ -76,7 +75,10 @@ class CrawlParts:
             settings.politeness,
             lambda host_id: self.hosts.resume_when_ready(self.hosts[host_id], clock.now()),
             self.side_requests,
-            _families_of(frontier),
+            # Without families, a host is its own.
+            (lambda host: (host, host))
+            if frontier.siblings is None
+            else frontier.siblings.budgets.families_of,
         )
         self.onboarding = HostOnboarding(
             settings, context.web_access, context.gate, self.side_requests, context.emit
@@ -92,7 +94,15 @@ class CrawlParts:
         poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.introducer = PageIntroducer(recorder, poster)
-        self.ends = TurnEnds(context, self)
+        self.ends = TurnEnds(
+            settings,
+            self.settler,
+            self.introducer,
+            self.leases,
+            self.replays,
+            self.onboarding,
+            context.emit,
+        )
 
     def _saw(self, plans: list[Plan]) -> None:
         if self.replays.per_fetch:
@@ -113,16 +123,10 @@ class CrawlParts:
         for pages, contents in recorder.pages.contents():
             self.settler.load_contents(pages, contents)
             pages_by_host = list(recorder.hosts.of_pages(pages))
-            self.traps.restore(pages_by_host)
+            self.traps.quotas.restore(pages_by_host)
             for host_id, count in pages_by_host:
                 host = self.hosts[host_id]
                 host.pages += count
                 # Another process may have contacted it until then.
                 host.delay_next(recorder.shard.others_asked_until, self.hosts.politeness)
         self.settler.finish_loading()
-
-
-def _families_of(frontier: Frontier) -> Callable[[int], tuple[int, int]]:
-    """Return the function that gives the families of a host; without any, a host is its own."""
-    siblings = frontier.siblings
-    return (lambda host: (host, host)) if siblings is None else siblings.budgets.families_of

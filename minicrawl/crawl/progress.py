@@ -26,7 +26,8 @@ from minicrawl.store import tables
 from minicrawl.wording import as_duration
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.parts import CrawlContext, CrawlParts
+    from minicrawl.crawl.hosts.politeness import HostTable
+    from minicrawl.crawl.parts import CrawlContext
 
 LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
@@ -217,14 +218,12 @@ def are_bytes_spent(context: CrawlContext) -> bool:
     return limit is not None and context.recorder.counters.number("wire_bytes") >= limit
 
 
-def with_wait(
-    progress: Progress, context: CrawlContext, parts: CrawlParts, requesting: int
-) -> Progress:
+def with_wait(progress: Progress, hosts: HostTable, now: float, requesting: int) -> Progress:
     """Add the hours that the crawl waits for, or the host, if no request is under way."""
-    now, pace = context.clock.now(), parts.hosts.pace
+    pace = hosts.pace
     if pace is not None and (closed_s := pace.closed_s()):
         return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
-    waiting = (host for host in parts.hosts.values() if host.ready_at > now)
+    waiting = (host for host in hosts.values() if host.ready_at > now)
     host = min(waiting, key=lambda host: (host.ready_at, host.id), default=None)
     if host is None or requesting:
         return progress

@@ -221,7 +221,7 @@ class RereadWeb:
         self._read_at[page] = self.now
         self.changes_at[page] = self.now + self._rng.exponential(1 / self.rates[page])
         refresh.saw(self._documents[page], just_now=True)
-        refresh.found(page, new_links)
+        refresh.watched.found(page, new_links)
         return changed
 
     def hear(self, refresh: RefreshScheduler) -> None:

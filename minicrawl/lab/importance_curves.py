@@ -177,7 +177,7 @@ def gather(terrain: Terrain, name: str, crawls: Crawls, progress: Progress) -> G
         crawl.start(seeds, crawls.endowment)
         if values is not None and name == BY_VALUE:
             crawl.judge_values(values)
-            queue = queue_of(crawl, "siblings", WEIGHT)
+            queue = queue_of(crawl, "siblings", value_weight=WEIGHT)
         elif name in CRAWL_ORDERS:
             queue = CRAWL_ORDERS[name](crawl, crawls.seed + draw)
         else:

@@ -23,7 +23,7 @@ from minicrawl.crawl.schedule.orders import (
     ByCash,
     ByKey,
     PageQueue,
-    best_site_first,
+    queue_of,
 )
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
@@ -185,7 +185,7 @@ def _larger_sites_first(crawl: Exploration) -> PageQueue:
         sites = crawl.urls.sites()
         return np.bincount(sites[hosts], minlength=int(sites.max()) + 1).astype(np.float64)[sites]
 
-    return best_site_first(crawl, "breadth-first", waiting)
+    return queue_of(crawl, "breadth-first", waiting)
 
 
 CRAWL_ORDERS: dict[str, Callable[[Exploration, int], PageQueue]] = {

@@ -167,7 +167,9 @@ class ShardTraffic:
         known = len(self._frontier)
         settler.poster.post(step, new=range(known, known + step.born))
         if step.spending.links:
-            self._parts.traps.received(step.spending.links, step.spending.weights)
+            self._parts.traps.quotas.inbound_cash.receive(
+                step.spending.links, step.spending.weights
+            )
 
     def _come_nearer(self, batch: TransferBatch) -> None:
         """Reopen pages that were too far, and to which the batch has a shorter path."""

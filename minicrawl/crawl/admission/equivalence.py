@@ -16,7 +16,7 @@ fold    replace a URL by the one that a rule makes of it
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from zlib import crc32
 
@@ -46,13 +46,6 @@ class EquivalenceRule(NamedTuple):
     place: str
     says: str
     name: str | None = None
-
-
-class Folded(NamedTuple):
-    """URL that another one is folded to, and the reason."""
-
-    url: str
-    reason: str
 
 
 class UrlEquivalence:
@@ -97,17 +90,24 @@ class UrlEquivalence:
         origin, target = split(url)
         self._doubt_mirror(origin, target)
         place = _place(origin, target)
-        if place is not None:
-            for rule in self._to_doubt(place, target):
-                folded = _folded(target, rule.name)
-                if folded != target and self._differ(origin + target, origin + folded):
-                    self._put(rule, None)
+        if place is None:
+            return
+        if target.count("&") >= MOST_OF_A_PLACE:
+            rules = self._rules_of(place, target)
+        else:  # of a page with few parameters, also rules that were not shown yet
+            short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
+            doubted = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
+            rules = [rule for rule in doubted if self._proofs.get(rule, ()) is not None]
+        for rule in rules:
+            folded = _folded(target, rule.name)
+            if folded != target and self._differ(origin + target, origin + folded):
+                self._put(rule, None)
 
-    def original(self, url: str) -> Folded | None:
-        """Return the URL that this one is folded to, or None. Its rule counts as used."""
+    def original(self, url: str) -> tuple[str, str] | None:
+        """Return the URL that this one is folded to, and why, or None. Its rule counts as used."""
         for rule, target in self._folds(url) if self._proofs else ():
             self._proofs.move_to_end(rule)
-            return Folded(target, f"{rule.says}: seen on {self._limit} pages")
+            return target, f"{rule.says}: seen on {self._limit} pages"
         return None
 
     def _holds(self, rule: EquivalenceRule) -> bool:
@@ -134,17 +134,6 @@ class UrlEquivalence:
         order = EquivalenceRule(place, _ORDER)
         return [*rules, order] if self._proofs.get(order) else rules
 
-    def _to_doubt(self, place: str, target: str) -> Iterable[EquivalenceRule]:
-        """Return the rules that a page with content of its own may refute.
-
-        For a page with few parameters, these include rules that were not shown yet.
-        """
-        if target.count("&") >= MOST_OF_A_PLACE:
-            return self._rules_of(place, target)
-        short = (name for name in sorted(parameters(target)) if len(name) <= LONGEST_NAME)
-        rules = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
-        return [rule for rule in rules if self._proofs.get(rule, ()) is not None]
-
     def _doubt_mirror(self, origin: str, target: str) -> None:
         other = self._mirrors.get(origin)
         if other is not None and self._differ(origin + target, other + target):
@@ -169,18 +158,15 @@ class UrlEquivalence:
         if proofs is None:
             self._drop_proofs(rule)
         elif rule.name is not None:
-            self._enter(rule, rule.name)
+            of_place = self._needless.setdefault(rule.place, OrderedDict())
+            of_place[rule.name] = rule
+            of_place.move_to_end(rule.name)
+            if len(of_place) > MOST_OF_A_PLACE:
+                self._forget(next(iter(of_place.values())))
         self._proofs[rule] = proofs
         self._proofs.move_to_end(rule)
         while len(self._proofs) > self._most_rules or self._proofs_in_all > self._most_proofs:
             self._forget(next(iter(self._proofs)))
-
-    def _enter(self, rule: EquivalenceRule, name: str) -> None:
-        of_place = self._needless.setdefault(rule.place, OrderedDict())
-        of_place[name] = rule
-        of_place.move_to_end(name)
-        if len(of_place) > MOST_OF_A_PLACE:
-            self._forget(next(iter(of_place.values())))
 
     def _forget(self, rule: EquivalenceRule) -> None:
         self._drop_proofs(rule)

@@ -112,6 +112,7 @@ that are nearly equal would overtake each other again and again.
 """
 _AT_ONCE = 1 << 14
 _TABLE_BITS = 20
+_IN_TABLE = (1 << _TABLE_BITS) - 1
 
 Atoms = NDArray[np.int64]
 
@@ -125,7 +126,9 @@ class InboundCash:
         self.site_index = SiteIndex(site_table, self._credit_site)
         self._site_table, self._host_of = site_table, host_of
         self._accounts, self._seeds = accounts, seeds
-        self._gifts, self._to_pages = Gifts(), PageGifts()
+        self._gifts = Gifts()
+        self._to_pages = np.zeros(1 << _TABLE_BITS, dtype=np.int64)
+        """Cash of pages, in a table of a fixed size: pages with the same place share one sum."""
         self._from_strangers = array("q")  # cash to hosts
 
     def add(self, host: int, plans: Iterable[Plan]) -> None:
@@ -176,7 +179,7 @@ class InboundCash:
 
     def _note(self, hosts: Hosts, links: NDArray[np.integer], atoms: Atoms) -> None:
         add(self._from_strangers, hosts, atoms)
-        self._to_pages.add(links, atoms)
+        np.add.at(self._to_pages, links & _IN_TABLE, atoms)
 
     def _credit_site(self, host: int, site: int) -> None:
         """Credit a site, once it is looked up, with the gifts to its host."""
@@ -188,16 +191,12 @@ class InboundCash:
         self.site_index.grow()
         self._from_strangers.extend(repeat(0, len(self._site_table) - len(self._from_strangers)))
 
-    def are_strangers(self, host: int, other: int) -> bool:
-        """Return whether the hosts are of different sites."""
-        return self.site_index.are_strangers(host, other)
-
     def from_strangers(self, pages: NDArray[np.int64]) -> tuple[Atoms, Atoms]:
         """Return the cash that other sites gave to these pages, and to their hosts."""
         self.count()
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[pages]
         to_hosts = np.frombuffer(self._from_strangers, dtype=np.int64)[hosts]
-        return self._to_pages.of(pages), to_hosts
+        return self._to_pages[pages & _IN_TABLE], to_hosts
 
     def to_sites(self, endowment: float) -> NDArray[np.float64]:
         """Return for each host the cash that other sites and the user gave to its site, in atoms.
@@ -262,22 +261,3 @@ class Gifts:
         shares = np.repeat(np.array(self._shares), lengths)
         self._begin()
         return links, givers, shares
-
-
-class PageGifts:
-    """Cash that each page was given, in a table of a fixed size. Pages with the same place in it
-    share one sum.
-    """
-
-    def __init__(self, bits: int = _TABLE_BITS) -> None:
-        self._mask = (1 << bits) - 1
-        self._atoms = np.zeros(1 << bits, dtype=np.int64)
-
-    def add(self, pages: NDArray[np.integer], atoms: Atoms) -> None:
-        """Credit `atoms` to `pages`."""
-        np.add.at(self._atoms, pages & self._mask, atoms)
-
-    def of(self, pages: NDArray[np.int64]) -> Atoms:
-        """Return the cash that these pages were given."""
-        atoms: Atoms = self._atoms[pages & self._mask]
-        return atoms

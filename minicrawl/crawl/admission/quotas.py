@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.admission.inbound_cash import Accounts, InboundCash, QuotaAccounts
 from minicrawl.frontier.site_table import UNKNOWN, SiteTable
+from minicrawl.web.sites import is_address
 
 A_HOST = 10
 """Price of a new host in pages: farms have many hosts, and each one costs a DNS look-up and a
@@ -83,7 +84,7 @@ class Quotas:
         for host in hosts:
             self._seeds.add(host)
             site = self._site_index.site(host)
-            if self._site_index.has_name(host):
+            if not is_address(self._site_index.table.name_of_host(host)):
                 self._unlimited_sites.add(site)
 
     def locate(self, host: int, address: str) -> None:
@@ -145,17 +146,17 @@ class Quotas:
         # Uncounted gifts may have earned more pages. They are counted only where it matters.
         self.inbound_cash.count()
         full = self._full_account(host)
-        return None if full is None else self._explain(host, *full)
-
-    def _explain(self, host: int, accounts: QuotaAccounts, number: int) -> str:
+        if full is None:
+            return None
+        accounts, number = full
         had = accounts.describe(number)
         if accounts is self._accounts.hosts:
             return f"its host {had}, {_PRICE}: --site-pages {accounts.base:,}"
         if accounts is self._accounts.sites:
-            name = self._site_index.site_name(host)
+            name = self._site_index.table.name(host)
             had = f"{had}, a host counting as {A_HOST} pages, {_PRICE}"
         else:
-            name = f"what is at {self._site_index.network_name(number)}"
+            name = f"what is at {self._site_index.network_names[number]}"
             had = f"{had}, {_PRICE}"
         return f"{name} {had}: --site-pages {accounts.base:,}"
 
@@ -166,12 +167,8 @@ class Quotas:
             np.frombuffer(self._host_of, dtype=np.uint32)[pages], return_inverse=True
         )
         have_room = np.array([self._full_account(host) is None for host in hosts.tolist()], bool)
-        return self._while_room_lasts(pages[have_room[host_of_each]].tolist())
-
-    def _while_room_lasts(self, pages: Iterable[int]) -> list[int]:
-        taken = Counter[tuple[int, int]]()
-        chosen = []
-        for page in pages:
+        taken, chosen = Counter[tuple[int, int]](), []
+        for page in pages[have_room[host_of_each]].tolist():
             host = self._host_of[page]
             accounts = [] if self._is_unlimited(host) else list(self._accounts_of(host))
             keys = [(id(kind), number) for kind, number in accounts]

@@ -26,11 +26,12 @@ class SiteIndex:
 
     def __init__(self, table: SiteTable, on_site: Callable[[int, int], None]) -> None:
         """Set up; `on_site` is called with a host and its site at the first look-up of the site."""
-        self._table, self._on_site = table, on_site
+        self.table, self._on_site = table, on_site
         self._sites, self._networks = array("I"), array("I")
         self._is_address = array("B")
         self._network_ids: dict[str, int] = {}
-        self._network_names: list[str] = []
+        self.network_names: list[str] = []
+        """Address of each network."""
 
     def site(self, host: int) -> int:
         """Return the number of the host's site."""
@@ -38,25 +39,13 @@ class SiteIndex:
             self.grow()
         number = self._sites[host]
         if number == UNKNOWN:
-            number = self._sites[host] = self._table.site(host)
+            number = self._sites[host] = self.table.site(host)
             self._on_site(host, number)
         return number
-
-    def site_name(self, host: int) -> str:
-        """Return the name of the host's site."""
-        return self._table.name(host)
-
-    def has_name(self, host: int) -> bool:
-        """Return whether the host has a name, rather than an address alone."""
-        return not is_address(self._table.name_of_host(host))
 
     def network(self, host: int) -> int:
         """Return the number of the host's network, or UNKNOWN."""
         return self._networks[host] if host < len(self._networks) else UNKNOWN
-
-    def network_name(self, number: int) -> str:
-        """Return the address of a network."""
-        return self._network_names[number]
 
     def locate(self, host: int, address: str) -> bool:
         """Set the address of a host.
@@ -67,9 +56,9 @@ class SiteIndex:
         if name is None:
             return False
         self.grow()
-        number = self._network_ids.setdefault(name, len(self._network_names))
-        if number == len(self._network_names):
-            self._network_names.append(name)
+        number = self._network_ids.setdefault(name, len(self.network_names))
+        if number == len(self.network_names):
+            self.network_names.append(name)
         before, self._networks[host] = self._networks[host], number
         return before == UNKNOWN
 
@@ -109,11 +98,11 @@ class SiteIndex:
     def grow(self) -> None:
         """Make room for all known hosts."""
         known = len(self._sites)
-        more = len(self._table) - known
+        more = len(self.table) - known
         if more:
             self._sites.extend(repeat(UNKNOWN, more))
             self._networks.extend(repeat(UNKNOWN, more))
-            names = map(self._table.name_of_host, range(known, known + more))
+            names = map(self.table.name_of_host, range(known, known + more))
             self._is_address.extend(map(is_address, names))
 
 

@@ -16,11 +16,10 @@ twin           content has proven that its URL leads to another page
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.config import Traps as TrapLimits
 from minicrawl.crawl.admission.equivalence import UrlEquivalence
@@ -49,26 +48,6 @@ class SkipReason(NamedTuple):
     original: str | None = None
 
 
-class PathLimits:
-    """Refuses URLs by their paths alone."""
-
-    def __init__(self, limits: TrapLimits) -> None:
-        self._max_segments, self._max_repeats = limits.max_segments, limits.max_repeats
-        self._fewest_slashes = min(self._max_segments, self._max_repeats) + len("//")
-
-    def refusal(self, url: str) -> str | None:
-        """Return why the URL need not be requested, or None."""
-        if url.count("/") < self._fewest_slashes:
-            return None
-        _, target = split(url)
-        most, repeats = self._max_segments, self._max_repeats
-        if (number := segments(target)) > most:
-            return f"its path has {number:,} segments: more than {most:,}"
-        if (number := most_repeats(target)) > repeats:
-            return f"a segment of its path occurs {number:,} times: more than {repeats:,}"
-        return None
-
-
 class TrapDetector:
     """Decides before each request whether the page is in a trap, and learns from responses."""
 
@@ -77,7 +56,8 @@ class TrapDetector:
         self.seeds = recorder.seeds.ids()
         self.seeds.update([frontier.books.stands_for(page) for page in self.seeds])
         self._recorder, self._frontier, self._gate = recorder, frontier, gate
-        self._path_limits = PathLimits(limits)
+        self._most_segments, self._most_repeats = limits.max_segments, limits.max_repeats
+        self._fewest_slashes = min(limits.max_segments, limits.max_repeats) + len("//")
         pages = limits.site_pages
         self.quotas = Quotas(pages, pages, frontier.urls.sites, frontier.urls.host_of)
         self.novelty = NoveltyTracker(limits.barren_pages)
@@ -87,37 +67,38 @@ class TrapDetector:
         """Number of requests at which to look for pages to reopen."""
         self.quotas.vouch(frontier.urls.host_of[page] for page in self.seeds)
 
-    def restore(self, pages_by_host: Iterable[tuple[int, int]]) -> None:
-        """Load the number of pages of these hosts that earlier runs read."""
-        self.quotas.restore(pages_by_host)
-
-    def importance_of_sites(self, endowment: float) -> NDArray[np.float64]:
-        """Return for each host the cash that other sites and the user gave to its site."""
-        return self.quotas.inbound_cash.to_sites(endowment)
-
     def skip_reason(self, page: PageId, host: int, url: str) -> SkipReason | None:
         """Return how the page's turn ends without a request; None if the page is requested."""
         if page in self.seeds or page in self.copies.compared:
             return None
         folded = self._equivalence.original(url)
-        if folded is not None and self._may_stand_for(page, folded.url):
-            return SkipReason(State.TWIN, folded.reason, folded.url)
-        why = self._path_limits.refusal(url) or self.novelty.refusal(page, host, url)
+        if folded is not None and self._may_stand_for(page, folded[0]):
+            return SkipReason(State.TWIN, folded[1], folded[0])
+        why = self._refusal_of_path(url) or self.novelty.refusal(page, host, url)
         if why is not None:
             return SkipReason(State.TRAP, why)
         why = self.quotas.refusal(host)
         return None if why is None else SkipReason(State.ALLOWANCE, why)
 
+    def _refusal_of_path(self, url: str) -> str | None:
+        if url.count("/") < self._fewest_slashes:
+            return None
+        _, target = split(url)
+        most, repeats = self._most_segments, self._most_repeats
+        if (number := segments(target)) > most:
+            return f"its path has {number:,} segments: more than {most:,}"
+        if (number := most_repeats(target)) > repeats:
+            return f"a segment of its path occurs {number:,} times: more than {repeats:,}"
+        return None
+
     def _may_stand_for(self, page: PageId, target: str) -> bool:
         """Return whether the target was read or waits, on a host that matters no less."""
         if self._gate.refusal(target, 0, 0) is not None:
             return False
-        host, of_target = (
-            self._frontier.urls.host_of[page],
-            self._recorder.host_at(split(target)[0]),
-        )
-        are_strangers = self.quotas.inbound_cash.are_strangers(host, of_target)
-        if are_strangers and self.quotas.inbound_cash.overtakes(host, of_target):
+        host, inbound_cash = self._frontier.urls.host_of[page], self.quotas.inbound_cash
+        of_target = self._recorder.host_at(split(target)[0])
+        are_strangers = inbound_cash.site_index.are_strangers(host, of_target)
+        if are_strangers and inbound_cash.overtakes(host, of_target):
             return False
         other = self._frontier.urls.find(target)
         if other is None:
@@ -153,7 +134,7 @@ class TrapDetector:
         return novelty.is_barren
 
     def redirected(self, page: PageId, url: str, hops: int, new: Sequence[int]) -> None:
-        """Learn from a redirect to a new page, the last of `hops` consecutive redirects."""
+        """Learn from a redirect to `new` pages, the last of `hops` consecutive redirects."""
         if hops > SHORT_CHAIN:
             self.novelty.led_on(page, self._frontier.urls.host_of[page], url)
         if hops >= SHORT_CHAIN:
@@ -177,15 +158,9 @@ class TrapDetector:
             if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
                 self.quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
-    def received(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
-        """Count the cash that pages of other shards, so of other sites, gave to these pages."""
-        self.quotas.inbound_cash.receive(pages, atoms)
-
     def _differ(self, url: str, other: str) -> bool:
-        known = [self._frontier.urls.find(name) for name in (url, other)]
-        documents = [
-            None if page is None else self._recorder.pages.document(page) for page in known
-        ]
+        pages = (self._frontier.urls.find(name) for name in (url, other))
+        documents = (self._recorder.pages.document(page) for page in pages if page is not None)
         return len({document.content for document in documents if document is not None}) > 1
 
     def due(self, requests: float) -> list[int]:

@@ -15,9 +15,9 @@ from time import perf_counter
 
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.dispatch.host_turns import HostTurns
-from minicrawl.crawl.dispatch.skipped_pages import SkippedPages
-from minicrawl.crawl.events import Reason
+from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.hosts.addresses import Rank
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.slots import Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit, are_bytes_spent, most_pages
@@ -25,6 +25,7 @@ from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.states import State
+from minicrawl.store.records import NOT_ASKED, FetchRow
 
 CLOSED_AT_ONCE = 500
 """Number of pages that are closed without a request before the loop continues."""
@@ -36,19 +37,25 @@ class Dispatcher:
     """Begins turns, each in a task of its own, while there is room and budget."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        recorder, importance = context.recorder, context.settings.budget.importance
+        importance = context.settings.budget.importance
         self._context, self._parts = context, parts
-        self._clock, self._gate, self._wake = context.clock, context.gate, context.wake
-        self._counters, self._depth = recorder.counters, recorder.frontier.urls.depth
+        self._recorder, self._clock, self._wake = context.recorder, context.clock, context.wake
         self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
-        self._onboarding, self._traps = parts.onboarding, parts.traps
-        self._depths = parts.depths
-        self.limit = None if importance is None else ImportanceLimit(importance, recorder)
-        self._page_turns = PageTurns(context, parts)
-        self._host_turns = HostTurns(context, parts)
-        self.skipped = SkippedPages(context, parts)
+        self._onboarding, self._suspended = parts.onboarding, parts.ends.suspended
+        self.limit = None if importance is None else ImportanceLimit(importance, context.recorder)
+        self._page_turns = PageTurns(
+            context, parts.onboarding, parts.slots, parts.leases, parts.traps, parts.ends
+        )
+        self._host_turns = HostTurns(
+            context.settings,
+            parts.onboarding,
+            parts.slots,
+            parts.traps.quotas,
+            parts.leases,
+            parts.introducer,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
-        self._fetched_before = int(recorder.counters.number("fetched"))
+        self._fetched_before = int(context.recorder.counters.number("fetched"))
         self.paused_until: float | None = None
         """End of the wait for the pace of the crawl (--max-rate, --hours) that kept the last round
         from beginning a turn, or None. The loop uses this value for the whole round: if it asked
@@ -80,11 +87,10 @@ class Dispatcher:
 
     def spent(self) -> Reason | None:
         """Return why no page may be requested any more, or None while the budget lasts."""
-        budget, counted = self._context.settings.budget, self._counters.number
         # Turns under way count as if they had been fetched. Otherwise a crawl of 10 pages with 32
         # slots would request 32 of them.
-        fetched = counted("fetched") + self._page_turns.under_way
-        most = most_pages(budget, self._fetched_before)
+        fetched = self._recorder.counters.number("fetched") + self._page_turns.under_way
+        most = most_pages(self._context.settings.budget, self._fetched_before)
         if self.limit is not None and self.limit.is_reached:
             return Reason.GATHERED
         is_over = most is not None and fetched >= most
@@ -93,7 +99,6 @@ class Dispatcher:
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""
         until, clock = perf_counter() + LONGEST_LOOK_S, self._clock
-        self.paused_until = None
         self._slots.give_up_silent(clock.now())
         most = 1 if self._context.settings.order.deterministic else inf
         while len(self._tasks) < most and self.spent() is None:
@@ -102,7 +107,11 @@ class Dispatcher:
                 self.paused_until = now + wait_s
                 return
             if self._slots.free <= 0:
-                self._make_room(now)
+                # Lease a page only to see whether one is ready: if not, nobody needs the slot.
+                if self._slots.has_too_many_slow(now) and (lease := self._leases.next()):
+                    self._leases.give_back(lease)
+                    self._leases.resume(lease.host_id)
+                    self._slots.give_up_slowest(now)
                 return
             turn = self._next_turn(now, until)
             if turn is None:
@@ -121,15 +130,6 @@ class Dispatcher:
         self._tasks.discard(task)
         self._slots.end_turn()
         self._wake()
-
-    def _make_room(self, now: float) -> None:
-        """Free a slot of a slow host for the next page, if slow hosts hold too many."""
-        leases = self._leases
-        # Lease a page only to see whether one is ready: if not, nobody needs the slot.
-        if self._slots.has_too_many_slow(now) and (lease := leases.next()):
-            leases.give_back(lease)
-            leases.resume(lease.host_id)
-            self._slots.give_up_slowest(now)
 
     def next_slow(self, now: float) -> float | None:
         """Return when a request under way may lose its slot to another host, or None."""
@@ -170,72 +170,96 @@ class Dispatcher:
         """
         began = perf_counter()
         page, host, url, again = lease.page, self._hosts[lease.host_id], lease.url, lease.again
-        onboarding, suspended = self._onboarding, self._parts.ends.suspended
+        onboarding, trouble = self._onboarding, host.trouble_at(now)
         # Before the page may be closed, as there may be no other to lead to the waiting sitemaps.
-        if onboarding.sitemaps.is_behind(host) and host.trouble_at(now) is None:
-            return self._begin(suspended.turn_of(lease, host), now, is_known=False)
-        pages, is_seed = 0 if again else host.pages, not self._depth[page]
-        refused = self._gate.refusal(url, 0, pages, is_seed=is_seed)
-        if refused is None and self._depths is not None and self._depths.is_too_far(page):
+        if trouble is None and onboarding.sitemaps.is_behind(host):
+            return self._begin(self._suspended.turn_of(lease, host), now, is_known=False)
+        pages, is_seed = 0 if again else host.pages, not self._recorder.frontier.urls.depth[page]
+        refused = self._context.gate.refusal(url, 0, pages, is_seed=is_seed)
+        depths = self._parts.depths
+        if refused is None and depths is not None and depths.is_too_far(page):
             refused = State.DEPTH
         if refused is not None:
             # The scope needs no look-up and no request, and comes first: such pages must not have
             # their hosts located.
-            self.skipped.close(lease, host, SkipReason(refused), now, began)
+            self._close(lease, host, SkipReason(refused), now, began)
             return None
-        turn = suspended.turn_of(lease, host)
+        turn = self._suspended.turn_of(lease, host)
         # The next calls may query the store. The checks above refuse many pages without that.
-        pages_known = self._context.recorder.pages
+        pages_known = self._recorder.pages
         turn.own = pages_known.own_request(page)
         turn.tries = turn.tries or pages_known.tries(page, self._context.settings.limits.max_tries)
         onboarding.robots.recall(host)
         is_known, reason = onboarding.is_known(host), None
         # Trouble comes before robots.txt: a host that is down may have no rules, and its pages get
         # the same state as if they were requested.
-        if (trouble := host.trouble_at(now)) is not None:
+        if trouble is not None:
             reason = SkipReason(trouble)
         elif is_known:
             reason = onboarding.robots.refusal(host, turn.sent_url)
         if reason is None and not again and turn.own is None:  # not if a program wants this request
-            reason = self._traps.skip_reason(page, host.id, url)
+            reason = self._parts.traps.skip_reason(page, host.id, url)
         if reason is not None:
-            self.skipped.close(lease, host, reason, now, began)
+            self._close(lease, host, reason, now, began)
             return None
         turn.cost_s = perf_counter() - began
         return self._begin(turn, now, is_known=is_known)
 
+    def _close(
+        self, lease: Lease, host: Host, reason: SkipReason, now: float, began: float
+    ) -> None:
+        """End the turn without a request, which began at this moment of `perf_counter`.
+
+        The host is charged, and may be contacted for another page at once.
+        """
+        page, (state, detail, original) = lease.page, reason
+        self._suspended.end(page)
+        if not lease.again:
+            if original is None:
+                self._parts.settler.close(page, state)
+            else:
+                self._parts.settler.fold(page, original)
+            if detail:
+                today = self._clock.today()
+                self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))
+            self._context.emit(Settled(url=lease.url, state=state, detail=detail))
+        elif state is not host.trouble_at(now):
+            self._leases.drop(lease)
+        else:  # a page that was read before keeps its state
+            self._leases.release(lease)
+            self._context.emit(Settled(url=lease.url, state=state))
+            if self._context.settings.budget.continuous:
+                host.pause_until(host.down_until)
+        self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
+        self._onboarding.sitemaps.end_yielding(host)
+        self._hosts.resume_when_ready(host, now)
+
     def _begin(
         self, turn: Turn, now: float, *, is_known: bool
     ) -> Coroutine[None, None, None] | None:
-        """Return the turn of the page or that of its host; None if the page waits."""
-        host = turn.host
-        is_waiting = self._defer(turn, now, is_known=is_known)
-        if is_known and not is_waiting:
+        """Return the turn of the page or that of its host; None if its host takes no request now.
+
+        Then somebody resumes the host later. Otherwise its pages would wait forever, and the crawl
+        would not end.
+        """
+        host, hosts, slots = turn.host, self._hosts, self._slots
+        standing = Standing.of(host, is_known=is_known)
+        if host.id in self._host_turns.under_way:
+            pass  # resumed when that turn ends
+        elif not hosts.has_room(host, now):
+            hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
+        elif host.shared.to_render or not hosts.may_be_asked(host, now):
+            hosts.resume_when_ready(host, now)
+        elif not slots.has_room(host.id, standing):
+            slots.wait(host.id, standing)
+        elif is_known:
             self._onboarding.sitemaps.begin_page(host)
             return self._page_turns.begin(turn, now)
+        else:
+            self._leases.give_back(turn.lease)
+            return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
         self._leases.give_back(turn.lease)
-        if is_waiting:
-            return None
-        return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
-
-    def _defer(self, turn: Turn, now: float, *, is_known: bool) -> bool:
-        """Make the page wait if its host cannot take a request now. Return whether it waits."""
-        host, hosts, slots = turn.host, self._hosts, self._slots
-        # Each `return True` needs somebody who resumes the host later. Otherwise its pages would
-        # wait forever, and the crawl would not end.
-        if host.id in self._host_turns.under_way:  # resumed when that turn ends
-            return True
-        if not hosts.has_room(host, now):
-            hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
-            return True
-        if host.shared.to_render or not hosts.may_be_asked(host, now):
-            hosts.resume_when_ready(host, now)
-            return True
-        standing = Standing.of(host, is_known=is_known)
-        has_slot = slots.has_room(host.id, standing)
-        if not has_slot:
-            slots.wait(host.id, standing)
-        return not has_slot
+        return None
 
     def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
         """Return the page's rank among those that wait for its address; see `addresses.Rank`."""

@@ -11,32 +11,42 @@ import asyncio
 from collections.abc import Coroutine
 from functools import partial
 
+from minicrawl.config import Settings
+from minicrawl.crawl.admission.quotas import Quotas
 from minicrawl.crawl.hosts.addresses import Rank
 from minicrawl.crawl.hosts.host import Host
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
-from minicrawl.crawl.hosts.slots import RequestSlot, Standing
-from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.hosts.slots import RequestSlot, RequestSlots, Standing
+from minicrawl.crawl.schedule.leases import LeaseScheduler
+from minicrawl.crawl.settle.introductions import PageIntroducer
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class HostTurns:
     """Hosts that are being onboarded. `under_way` has their ids."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._clock, self._wake = context.clock, context.wake
-        self._hosts, self._onboarding = parts.hosts, parts.onboarding
-        self._slots, self._traps, self._leases = parts.slots, parts.traps, parts.leases
-        self._introducer = parts.introducer
-        self._host_of = context.recorder.frontier.urls.host_of
-        self._targets = resolve_targets(context.settings)
+    def __init__(
+        self,
+        settings: Settings,
+        onboarding: HostOnboarding,
+        slots: RequestSlots,
+        quotas: Quotas,
+        leases: LeaseScheduler,
+        introducer: PageIntroducer,
+    ) -> None:
+        self._onboarding, self._slots, self._quotas = onboarding, slots, quotas
+        self._leases, self._introducer = leases, introducer
+        self._hosts, self._clock = onboarding.requests.hosts, onboarding.requests.clock
+        self._targets = resolve_targets(settings)
         self.under_way: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, host: Host, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """Begin the turn of a host; `rank` is that of the page that needs it."""
         slot = self._slots.take(now, host.id, Standing.of(host, is_known=False))
-        self._traps.quotas.spend_on_host(host.id)
+        self._quotas.spend_on_host(host.id)
         self.under_way.add(host.id)
         return self._learn(host, slot, rank)
 
@@ -54,7 +64,7 @@ class HostTurns:
                 if await self._onboarding.locate(host):
                     # Hosts at one address share a quota of pages, unless --resolve names it.
                     if host.address is not None and host.address not in self._targets:
-                        self._traps.quotas.locate(host.id, host.address)
+                        self._quotas.locate(host.id, host.address)
                     await self._ask(host, rank)
         finally:
             self._tasks.discard(task)
@@ -95,7 +105,7 @@ class HostTurns:
         if self._onboarding.sitemaps.let_pages_on(host, is_slow=True):
             self.under_way.discard(host.id)
             self._hosts.resume_when_ready(host, self._clock.now())
-            self._wake()
+            self._onboarding.requests.notify()
 
     async def _introduce(
         self, host: Host, urls: tuple[str, ...], depth: int, listed: Sitemap
@@ -104,7 +114,8 @@ class HostTurns:
         pages, new, cost_s = await self._introducer.introduce(
             list(dict.fromkeys(urls)), depth, listed.originals
         )
-        if sum(self._host_of[page] == host.id for page in new) >= MANY:
+        host_of = self._onboarding.requests.recorder.frontier.urls.host_of
+        if sum(host_of[page] == host.id for page in new) >= MANY:
             self._onboarding.sitemaps.let_pages_on(host, is_slow=False)
         if self._leases.reads_again:
             self._leases.refresh.hear(pages, listed.changed)

@@ -98,12 +98,6 @@ class _Address:
     one_by_one: int = 0  # hosts admitted one by one since all were admitted at once
     alone_until: float = 0.0
 
-    def wait(self, host: int, rank: Rank, number: int) -> None:
-        """Enqueue a host. A host that waits already keeps its rank."""
-        if host not in self.waiting:
-            self.waiting.add(host)
-            heappush(self.queue, (rank, number, host))
-
     def release(self, most: int) -> list[int]:
         """Remove and return the next hosts."""
         hosts = [heappop(self.queue)[2] for _ in range(min(most, len(self.queue)))]
@@ -189,7 +183,9 @@ class AddressPacing:
     def wait(self, name: str, host: int, rank: Rank, now: float) -> None:
         """Let the host wait until the address, which has no room now, takes one more request."""
         address = self._address(name, now)
-        address.wait(host, rank, next(self._numbers))
+        if host not in address.waiting:  # otherwise it keeps its rank
+            address.waiting.add(host)
+            heappush(address.queue, (rank, next(self._numbers), host))
         self._set_alarm(name, address, now)
         if not address.most and self.shares is not None:
             self.shares.want(name)
@@ -214,27 +210,27 @@ class AddressPacing:
             name = heappop(self._alarms)[1]
             self._addresses[name].has_alarm = False
             self._vacant.add(name)
+        admitted = list[int]()
         # Sorted, because a set of strings has another order in each process, and a deterministic
         # crawl has to admit its hosts in the same one.
-        return [host for name in sorted(self._vacant) for host in self._admit_to(name, now)]
+        for name in sorted(self._vacant):
+            address = self._addresses[name]
+            is_free = max(address.free_at, address.alone_until) <= now
+            room = max(0, address.most - address.in_use) if is_free else 0
+            # At an address with a delay, one host.
+            one_by_one = room and address.delay_s
+            admitted += address.release_one(now) if one_by_one else address.release(room)
+            if address.delay_s or not room or not address.waiting:
+                self._vacant.discard(name)
+            if address.waiting:
+                self._set_alarm(name, address, now)
+        return admitted
 
     def next_wake(self) -> float | None:
         """Return when hosts can be admitted; a past time if some can be now."""
         if self._vacant:
             return -inf
         return self._alarms[0][0] if self._alarms else None
-
-    def _admit_to(self, name: str, now: float) -> list[int]:
-        """Remove and return the hosts that may go on; at an address with a delay, one host."""
-        address = self._addresses[name]
-        is_free = max(address.free_at, address.alone_until) <= now
-        room = max(0, address.most - address.in_use) if is_free else 0
-        hosts = address.release_one(now) if room and address.delay_s else address.release(room)
-        if address.delay_s or not room or not address.waiting:
-            self._vacant.discard(name)
-        if address.waiting:
-            self._set_alarm(name, address, now)
-        return hosts
 
     def _set_alarm(self, name: str, address: _Address, now: float) -> None:
         """Wake up at the end of the delay, or of the time in which only another host has room."""
@@ -247,7 +243,14 @@ class AddressPacing:
         address = self._addresses.get(name)
         if address is None:
             if len(self._addresses) >= self._most_addresses:
-                self._forget_idle(now)
+                self._addresses = {
+                    name: known
+                    for name, known in self._addresses.items()
+                    if known.in_use or known.waiting or known.has_alarm or known.free_at > now
+                }
+                # Twice the number in use: with less, each further address would look at all of
+                # them again.
+                self._most_addresses = max(2 * len(self._addresses), _FEWEST_ADDRESSES)
             address = self._addresses[name] = _Address(*self._limits(name))
         return address
 
@@ -263,13 +266,3 @@ class AddressPacing:
         # However small the share, one request at a time is allowed: the longer delay keeps the
         # pace.
         return (delay_s / share, max(1, int(most * share))) if share else (delay_s, 0)
-
-    def _forget_idle(self, now: float) -> None:
-        """Forget the idle addresses."""
-        self._addresses = {
-            name: address
-            for name, address in self._addresses.items()
-            if address.in_use or address.waiting or address.has_alarm or address.free_at > now
-        }
-        # Twice the number in use: with less, each further address would look at all of them again.
-        self._most_addresses = max(2 * len(self._addresses), _FEWEST_ADDRESSES)

@@ -15,6 +15,7 @@ excess     cost of a request beyond the free cost
 from __future__ import annotations
 
 from collections import OrderedDict
+from math import inf
 
 from minicrawl.crawl.hosts.host import NameState
 
@@ -29,8 +30,6 @@ MANY_TIMES = 4
 QUANTILE = 0.2
 UNASKED = 1 / 10
 """Free cost of a page that is settled without a request, relative to that of a request."""
-FREE_UNASKED_S = FREE_S * UNASKED
-"""Least free cost of a page that is settled without a request."""
 IDLE_S = 0.2
 """An expensive host is released if no other host is due within this time."""
 _MOST_HOSTS = 4096
@@ -39,34 +38,39 @@ _WEIGHT = 0.3  # of the last request in the mean of a host
 
 
 class FairShare:
-    """Costs of the hosts contacted lately, by name."""
+    """Costs of the hosts contacted lately, by name, and their delays, which end early if there is
+    time.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, longest_s: float = inf) -> None:
+        """Set up; `longest_s` is the longest delay."""
+        self._longest_s = longest_s
         self._means: OrderedDict[str, float] = OrderedDict()
         self._expensive: OrderedDict[str, float] = OrderedDict()
+        self._delayed: dict[str, NameState] = {}
         self._free_s = FREE_S
         self._updated_at = 0.0
 
-    def pause_s(self, host: str, cost_s: float, now: float) -> float:
-        """Return the time that the host waits for the cost of a request."""
-        before_s = self._means.pop(host, cost_s)
-        self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * before_s
-        if len(self._means) > _MOST_HOSTS:
-            self._means.popitem(last=False)
-        if now - self._updated_at >= _UPDATE_EVERY_S:
-            self._updated_at = now
-            means = sorted(self._means.values())
-            self._free_s = max(FREE_S, MANY_TIMES * means[int(QUANTILE * len(means))])
-        # The mean before this request decides, so that a single large page is free.
-        if before_s <= self._free_s:
-            return 0.0
-        return self._pause_s(host, cost_s - self._free_s, now)
+    def charge(self, host: NameState, cost_s: float, now: float, *, was_asked: bool) -> None:
+        """Delay the host for the cost of a request, or of a page settled without one."""
+        if pause_s := self.pause_s(host.name, cost_s, now, was_asked=was_asked):
+            host.fair_at = max(host.fair_at, now + min(pause_s, self._longest_s))
+            self._delayed[host.name] = host
 
-    def pause_unasked_s(self, host: str, cost_s: float, now: float) -> float:
-        """Return the time that the host waits for a page that was settled without a request."""
-        return self._pause_s(host, cost_s - self._free_s * UNASKED, now)
-
-    def _pause_s(self, host: str, excess_s: float, now: float) -> float:
+    def pause_s(self, host: str, cost_s: float, now: float, *, was_asked: bool = True) -> float:
+        """Return the time that the host waits for this cost."""
+        excess_s = cost_s - self._free_s * UNASKED
+        if was_asked:
+            before_s = self._means.pop(host, cost_s)
+            self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * before_s
+            if len(self._means) > _MOST_HOSTS:
+                self._means.popitem(last=False)
+            if now - self._updated_at >= _UPDATE_EVERY_S:
+                self._updated_at = now
+                means = sorted(self._means.values())
+                self._free_s = max(FREE_S, MANY_TIMES * means[int(QUANTILE * len(means))])
+            # The mean before this request decides, so that a single large page is free.
+            excess_s = cost_s - self._free_s if before_s > self._free_s else 0.0
         # With one host there is nobody to be fair to.
         if excess_s <= 0 or len(self._means) == (host in self._means):
             return 0.0
@@ -75,14 +79,6 @@ class FairShare:
         while next(iter(self._expensive.values())) < now - WINDOW_S:
             self._expensive.popitem(last=False)
         return excess_s * len(self._expensive) / SHARE
-
-
-class CostDelays:
-    """Delays of hosts for their costs; a delay ends early when there is time."""
-
-    def __init__(self, longest_s: float) -> None:
-        self._longest_s = longest_s
-        self._delayed: dict[str, NameState] = {}
 
     def release_first(self, now: float, due: float | None) -> NameState | None:
         """End one delay if no other host is due soon. Return its host."""
@@ -93,8 +89,3 @@ class CostDelays:
         first = min(delayed, key=lambda host: host.fair_at)
         first.fair_at = now
         return first
-
-    def delay(self, host: NameState, pause_s: float, now: float) -> None:
-        """Delay the host, but no longer than the longest pause."""
-        host.fair_at = max(host.fair_at, now + min(pause_s, self._longest_s))
-        self._delayed[host.name] = host

@@ -96,10 +96,6 @@ class Host:
         until = self.rules_until
         return self.rules is not None and (until == inf or 0 < until - today <= ANSWER_VALID_S)
 
-    def evict_rules(self) -> None:
-        """Drop the rules from memory; the store has them."""
-        self.rules, self.rules_until, self.rules_evicted = None, 0.0, True
-
     def delay_s(self, politeness: Politeness) -> float:
         """Return the delay between two requests: the larger of ours and its Crawl-delay, capped."""
         wanted_s = self.rules.crawl_delay_s if self.rules is not None else None

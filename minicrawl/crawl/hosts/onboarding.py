@@ -51,7 +51,7 @@ class HostOnboarding:
         requests: SideRequests,
         emit: Listener,
     ) -> None:
-        self._settings, self._gate, self._requests = settings, gate, requests
+        self._settings, self._gate, self.requests = settings, gate, requests
         self._clock = requests.clock
         back_off = BackOff(settings, requests.recorder, requests.clock)
         self.robots = Robots(settings, web_access, requests, back_off, emit)
@@ -73,7 +73,7 @@ class HostOnboarding:
 
     async def locate(self, host: Host) -> bool:
         """Find the host's address. Return False if it has none that we may connect to."""
-        failure = await self._requests.locate(host)
+        failure = await self.requests.locate(host)
         if failure is None:
             return True
         if isinstance(failure, Refused) or not self.robots.back_off.defer(host, failure):
@@ -124,7 +124,7 @@ class HostOnboarding:
                 return host.trouble_at(self._clock.now())
             if self.robots.refusal(host, url) is not None:
                 return State.ROBOTS
-        fetched = await self._requests.resource(host, request, through)
+        fetched = await self.requests.resource(host, request, through)
         if not self.robots.back_off.strike(host, fetched):
             host.recover()
         return fetched
@@ -134,5 +134,5 @@ class HostOnboarding:
     ) -> FetchResult | State:
         """Request a URL as `ask` does, and again after each pause of its host, until it is down."""
         while (answer := await self.ask(request, in_scope=in_scope, through=through)) is None:
-            await self._requests.wait_until_ready(self.robots.host_of(request.url))
+            await self.requests.wait_until_ready(self.robots.host_of(request.url))
         return answer

@@ -35,7 +35,7 @@ from heapq import heappop, heappush
 
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.hosts.addresses import FIRST, AddressDelay, AddressPacing, Rank, address_delay
-from minicrawl.crawl.hosts.costs import FREE_UNASKED_S, CostDelays, FairShare
+from minicrawl.crawl.hosts.costs import FairShare
 from minicrawl.crawl.hosts.crawl_pace import CrawlPace
 from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.fetch.resolver.rules import parse_rule
@@ -62,7 +62,7 @@ class HostTable(dict[int, Host]):
         self._names: dict[str, NameState] = {}
         delay_s = address_delay_s or address_delay(politeness)
         self.addresses = AddressPacing(politeness.per_address, delay_s)
-        self._fair_share, self._cost_delays = FairShare(), CostDelays(politeness.max_pause_s)
+        self._fair_share = FairShare(politeness.max_pause_s)
         self._wakes: list[tuple[float, int]] = []  # heap: end of each host's delay
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self.pace: CrawlPace | None = None  # of the whole crawl, if limited
@@ -115,15 +115,8 @@ class HostTable(dict[int, Host]):
 
     def charge(self, host: Host, cost_s: float, now: float, *, was_asked: bool = True) -> None:
         """Charge the processor time of a request, or of a page settled without one."""
-        if not self.charges_costs:
-            return
-        shared, pause_s = host.shared, 0.0
-        if was_asked:
-            pause_s = self._fair_share.pause_s(shared.name, cost_s, now)
-        elif cost_s > FREE_UNASKED_S:
-            pause_s = self._fair_share.pause_unasked_s(shared.name, cost_s, now)
-        if pause_s:
-            self._cost_delays.delay(shared, pause_s, now)
+        if self.charges_costs:
+            self._fair_share.charge(host.shared, cost_s, now, was_asked=was_asked)
 
     def wait_for_room(self, host: Host, now: float, rank: Rank = FIRST) -> None:
         """Enqueue the host at its address, which has no room; it is resumed when it is next."""
@@ -174,7 +167,7 @@ class HostTable(dict[int, Host]):
 
         Return whether a host was resumed.
         """
-        released = self._cost_delays.release_first(now, self.next_wake())
+        released = self._fair_share.release_first(now, self.next_wake())
         if released is None:
             return False
         self.resume_name(released, now)

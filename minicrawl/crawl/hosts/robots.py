@@ -209,7 +209,9 @@ class Robots:
             self._emit(Noted(text=f"{host.origin}/robots.txt was read in part only: {why}"))
 
     def keep(self, host: Host, rules: Rules, until: float) -> None:
-        """Keep the rules in memory, as long as there is room."""
+        """Keep the rules in memory; evict the oldest ones if there is no room, as the store has
+        them.
+        """
         host.keep_rules(rules, until)
         self._patterns_in_all -= self._patterns.pop(host.id, 0)
         lists = (rules.allowed, rules.forbidden, rules.sitemaps, rules.usage, rules.licences)
@@ -217,15 +219,10 @@ class Robots:
         if patterns >= _MANY_PATTERNS:
             self._patterns[host.id] = patterns
             self._patterns_in_all += patterns
-        if self._patterns_in_all > MOST_PATTERNS:
-            self._evict_oldest(host.id)
-
-    def _evict_oldest(self, newest: int) -> None:
-        """Evict old rules, except those of a host under request: they decide on its next delay."""
-        for host_id in list(self._patterns):
+        for other in map(self._hosts.__getitem__, list(self._patterns)):  # oldest first
             if self._patterns_in_all <= MOST_PATTERNS:
                 return
-            host = self._hosts[host_id]
-            if host_id != newest and not host.in_use:
-                self._patterns_in_all -= self._patterns.pop(host_id)
-                host.evict_rules()
+            # Not the rules of a host under request: they decide on its next delay.
+            if other is not host and not other.in_use:
+                self._patterns_in_all -= self._patterns.pop(other.id)
+                other.rules, other.rules_until, other.rules_evicted = None, 0.0, True

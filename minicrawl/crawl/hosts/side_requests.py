@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from minicrawl.archive.packing import pack_any, record_of
@@ -50,7 +51,7 @@ class SideRequests:
         notify: Callable[[], None] = lambda: None,
     ) -> None:
         self.recorder, self._web_access = recorder, web_access
-        self.hosts, self.clock, self._notify = hosts, clock, notify
+        self.hosts, self.clock, self.notify = hosts, clock, notify
         self._keeps = bool(recorder.keeping) and settings.storing.keeps_failures
         self._waiting: set[asyncio.Future[None]] = set()
         self._of_pages: set[asyncio.Future[None]] = set()
@@ -75,7 +76,7 @@ class SideRequests:
     def reading(self) -> Iterator[None]:
         """Count the turn as idle: it waits for a parser and holds no request."""
         self.waiting_to_be_read += 1
-        self._notify()
+        self.notify()
         try:
             yield
         finally:
@@ -140,7 +141,7 @@ class SideRequests:
             visit = await request()
         finally:
             self.hosts.end(host, self.clock.now())
-            self._notify()
+            self.notify()
         fetched = visit.fetched
         self.recorder.counters.add("requests")
         self.hosts.hear(host, fetched, self.clock.now())
@@ -162,33 +163,30 @@ class SideRequests:
             while (pace := self.hosts.pace) is not None and pace.wait_s(self.clock.now()) > 0:
                 await pace.wait()
             now = self.clock.now()
-            if self.hosts.may_be_asked(host, now) and self.hosts.has_room(host, now):
+            is_ready = self.hosts.may_be_asked(host, now)
+            if is_ready and self.hosts.has_room(host, now):
                 return
-            await self._wait_for(host, now, waiting)
+            called = asyncio.get_running_loop().create_future()
+            waiting.add(called)
+            self.hosts.queue_side_request(host, partial(self._call, host, called))
+            if is_ready:
+                self.hosts.wait_for_room(host, now)
+            else:
+                self.hosts.resume_when_ready(host, now)
+            self.notify()
+            try:
+                await called
+            except asyncio.CancelledError:
+                if called.done() and not called.cancelled():  # called already: pass the call on
+                    self.hosts.resume_when_ready(host, self.clock.now())
+                raise
+            finally:
+                waiting.discard(called)
 
     def leave(self) -> None:
         """Cancel all waiting requests."""
         for called in (*self._waiting, *self._of_pages):
             called.cancel()
-
-    async def _wait_for(self, host: Host, now: float, waiting: set[asyncio.Future[None]]) -> None:
-        """Wait until the host, or its address, takes one more request."""
-        called = asyncio.get_running_loop().create_future()
-        waiting.add(called)
-        self.hosts.queue_side_request(host, lambda: self._call(host, called))
-        if self.hosts.may_be_asked(host, now):
-            self.hosts.wait_for_room(host, now)
-        else:
-            self.hosts.resume_when_ready(host, now)
-        self._notify()
-        try:
-            await called
-        except asyncio.CancelledError:
-            if called.done() and not called.cancelled():  # called already: pass the call on
-                self.hosts.resume_when_ready(host, self.clock.now())
-            raise
-        finally:
-            waiting.discard(called)
 
     def _call(self, host: Host, called: asyncio.Future[None]) -> None:
         """Call the next request; if it was cancelled, the one after it."""

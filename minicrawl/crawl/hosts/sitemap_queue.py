@@ -26,7 +26,6 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap, SitemapRevisits
 from minicrawl.model import Failed, Moved, Request, Response, Want
 from minicrawl.states import State
-from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES, Sitemap
 from minicrawl.web.urls import canonical, host as name_of, origin
 from minicrawl.wording import counted
@@ -165,8 +164,11 @@ class SitemapQueue:
             state = State.FOREIGN
         if state is not None:
             return f"refused by {state.label}"
-        host = self._robots.host_of(url)
-        rules = await self._rules_of(host)
+        host, rules = self._robots.host_of(url), None
+        # Asked for again after each pause, until the host is down: the turn holds no request
+        # while it waits.
+        while rules is None and not host.trouble_at(self._clock.now()):
+            rules = await self._robots.rules_of(host)
         if rules is None:
             return "the robots.txt of its host could not be fetched"
         if not rules.allows(url):
@@ -191,16 +193,6 @@ class SitemapQueue:
                 listed = Sitemap(limit=listed.detail if isinstance(listed, Failed) else "")
             await self._list(by, named, host, url, answer, listed, introduce, earlier)
         return None
-
-    async def _rules_of(self, host: Host) -> Rules | None:
-        """Return the rules of a sitemap's host, asked for again after each pause, until it is down.
-
-        The turn holds no request while it waits.
-        """
-        rules = None
-        while rules is None and not host.trouble_at(self._clock.now()):
-            rules = await self._robots.rules_of(host)
-        return rules
 
     async def _list(
         self,

@@ -46,11 +46,8 @@ class ReadSitemap:
 
     def is_due(self, now: float) -> bool:
         """Return whether it has probably changed."""
-        return self.expected(now) >= _DUE * (self.last_at - self.first_at)
-
-    def expected(self, now: float) -> float:
-        """Return the expected changes since the last reading, times the time watched."""
-        return (self.changes + 0.5) * (now - self.last_at)
+        expected = (self.changes + 0.5) * (now - self.last_at)  # times the time watched
+        return expected >= _DUE * (self.last_at - self.first_at)
 
     def read(self, now: float, content: int | None, headers: Mapping[str, str]) -> None:
         """Note a response with content."""

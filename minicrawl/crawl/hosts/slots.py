@@ -181,7 +181,8 @@ class RequestSlots:
     def has_room(self, host: int, standing: Standing) -> bool:
         """Return whether a request to the host may begin."""
         seed, family = self._families(host)
-        reserved = self._reserved * self._is_over(seed, family)
+        is_over = self._of_seeds.is_over(seed, self._most)
+        reserved = self._reserved * (is_over or self._of_families.is_over(family, self._most))
         if standing in _SILENT and self._silent - self._turns.idle + reserved >= self._most_silent:
             return False
         if standing is Standing.PROVEN:
@@ -192,14 +193,13 @@ class RequestSlots:
         is_parsed = not waiting or self._strange + waiting < self._most_strange
         return is_parsed and self.free > reserved
 
-    def _is_over(self, seed: int, family: int) -> bool:
-        """Return whether the family, or that of the seed, has its part of the slots or more."""
-        most = self._most
-        return self._of_seeds.is_over(seed, most) or self._of_families.is_over(family, most)
-
     def take(self, now: float, host: int, standing: Standing) -> RequestSlot:
         """Take a slot for a request that starts, in a turn that lasts until `end_turn`."""
-        self._begin_period(now)
+        if now >= self._period_ends_at:
+            self._period_ends_at = now + _LATELY_S
+            self._has_proven, self._had_proven = False, self._has_proven
+            self._of_seeds.begin_period()
+            self._of_families.begin_period()
         seed, family = self._families(host)
         self._of_seeds.take(seed)
         self._of_families.take(family)
@@ -250,13 +250,6 @@ class RequestSlots:
         self._under_way -= 1
         self.resume_one()
 
-    def _begin_period(self, now: float) -> None:
-        if now >= self._period_ends_at:
-            self._period_ends_at = now + _LATELY_S
-            self._has_proven, self._had_proven = False, self._has_proven
-            self._of_seeds.begin_period()
-            self._of_families.begin_period()
-
     def wait(self, host: int, standing: Standing) -> None:
         """Let a host wait until there is room for it."""
         seed, family = self._families(host)
@@ -269,12 +262,23 @@ class RequestSlots:
     def resume_one(self) -> bool:
         """Resume a waiting host, if there is room. Return whether there was one.
 
-        The host may leave the slot unused.
+        The host may leave the slot unused. Its family, and that of its seed, come last now.
         """
-        for standing in Standing:
-            if (place := self._next(standing)) is not None:
-                self._resume(self._remove(standing, *place))
-                return True
+        for standing, waiting in self._waiting.items():
+            if not waiting or (place := self._next(standing)) is None:
+                continue
+            seed, family = place
+            families = waiting.pop(seed)
+            hosts = families.pop(family)
+            host = next(iter(hosts))
+            del hosts[host]
+            if hosts:
+                families[family] = hosts
+            if families:
+                waiting[seed] = families
+            self._unasked -= standing is Standing.UNASKED
+            self._resume(host)
+            return True
         return False
 
     def _next(self, standing: Standing) -> tuple[int, int] | None:
@@ -288,19 +292,6 @@ class RequestSlots:
                 if not self._of_families.is_over(family, self._most):
                     return None  # no other host has more room
         return None
-
-    def _remove(self, standing: Standing, seed: int, family: int) -> int:
-        """Remove and return a waiting host. Its family, and that of its seed, come last now."""
-        families = self._waiting[standing].pop(seed)
-        hosts = families.pop(family)
-        host = next(iter(hosts))
-        del hosts[host]
-        if hosts:
-            families[family] = hosts
-        if families:
-            self._waiting[standing][seed] = families
-        self._unasked -= standing is Standing.UNASKED
-        return host
 
     def has_too_many_slow(self, now: float) -> bool:
         """Return whether slow requests and silent hosts together hold more than their share."""

@@ -56,7 +56,10 @@ class UsageFiles:
     async def _read(self, host: Host, url: str, waiting: deque[str]) -> list[UsageRule]:
         is_refused = self._gate.refusal_of_part(url, in_scope=False) is not None
         of_file = None if is_refused or not self._shard.is_own(url) else self._robots.host_of(url)
-        if of_file is None or not await self._allows(of_file, url):
+        rules = None
+        if of_file is not None and not of_file.trouble_at(self._clock.now()):
+            rules = await self._robots.rules_of(of_file)
+        if of_file is None or rules is None or not rules.allows(url):
             why = "its host forbids it, or is another shard's"
             self._emit(Noted(text=f"{url} is not read: {why}"))
             return []
@@ -74,9 +77,3 @@ class UsageFiles:
         if text.lstrip("\ufeff \t\r\n").startswith("<"):
             return rsl_rules(text, f"{host.origin}/")
         return tdmrep_rules(text.lstrip("\ufeff"))
-
-    async def _allows(self, host: Host, url: str) -> bool:
-        if host.trouble_at(self._clock.now()):
-            return False
-        rules = await self._robots.rules_of(host)
-        return rules is not None and rules.allows(url)

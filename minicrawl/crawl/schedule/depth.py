@@ -8,7 +8,6 @@ shorter one. Then a page that was refused waits again.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 
 import numpy as np
 
@@ -47,7 +46,14 @@ class DepthTracker:
         paths = deque([(page, spending)])
         while paths:
             start, spent = paths.popleft()
-            for link in self._bring_to(spent.links, self._reach(start)):
+            step = 0 if self._frontier.state[start] in STANDS_FOR_ANOTHER else 1
+            reach = min(self._depth[start] + step, FARTHEST)
+            nearer = [link for link in spent.links if self._depth[link] > reach]
+            if self.brought_nearer is not None:
+                self.brought_nearer.update(nearer)
+            for link in nearer:
+                self._depth[link] = reach
+            for link in nearer:
                 if self._was_too_far(link):
                     near_enough.append(link)
                 if self._frontier.state[link] != State.UNREAD:
@@ -69,16 +75,3 @@ class DepthTracker:
 
     def _was_too_far(self, page: PageId) -> bool:
         return self._frontier.state[page] == State.DEPTH and self._depth[page] <= self._limit
-
-    def _reach(self, start: PageId) -> int:
-        """Return the distance of the links of this page."""
-        step = 0 if self._frontier.state[start] in STANDS_FOR_ANOTHER else 1
-        return min(self._depth[start] + step, FARTHEST)
-
-    def _bring_to(self, links: Iterable[int], reach: int) -> list[int]:
-        nearer = [link for link in links if self._depth[link] > reach]
-        for link in nearer:
-            self._depth[link] = reach
-        if self.brought_nearer is not None:
-            self.brought_nearer.update(nearer)
-        return nearer

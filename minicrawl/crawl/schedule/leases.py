@@ -47,7 +47,7 @@ import numpy as np
 from minicrawl.config import Settings
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.dead_targets import DEAD, HOUR_S, DeadTargets, due_targets
-from minicrawl.crawl.schedule.orders import best_site_first, queue_of
+from minicrawl.crawl.schedule.orders import queue_of
 from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.model import PageId
@@ -103,11 +103,11 @@ class LeaseScheduler:
         fetches = budget.pages, budget.new_pages, budget.body_bytes
         self._patience_s = _PATIENCE_S if fetches == (None, None, None) else inf
         self._waits_since: float | None = None  # start of a pool's wait for the other
-        weight = order.score_weight if recorder.by_value else 0.0
-        self.queue = (
-            best_site_first(frontier, order.strategy, importance_of_sites, weight)
-            if order.order_by == "site"
-            else queue_of(frontier, order.strategy, weight)
+        self.queue = queue_of(
+            frontier,
+            order.strategy,
+            importance_of_sites if order.order_by == "site" else None,
+            order.score_weight if recorder.by_value else 0.0,
         )
         self.admits: Callable[[PageId], bool] | None = None
         """Tells whether the next unread page may be read now.
@@ -220,12 +220,12 @@ class LeaseScheduler:
         """
         document, is_again = self._recorder.pages.document(lease.page), lease.page in self.refresh
         if self._frontier.state[lease.page] in DEAD:
-            self.refresh.forget(lease.page)
+            self.refresh.watched.forget(lease.page)
         elif document is not None:
             self.refresh.saw(document, just_now=True)
-            self.refresh.cached(lease.page, fresh_s)
+            self.refresh.watched.cached(lease.page, fresh_s)
             if is_again:  # all links of a first reading may be new
-                self.refresh.found(lease.page, new_links)
+                self.refresh.watched.found(lease.page, new_links)
         self.release(lease)
 
     def release(self, lease: Lease) -> None:
@@ -236,7 +236,7 @@ class LeaseScheduler:
 
     def drop(self, lease: Lease) -> None:
         """End the turn of a page that may not be requested again."""
-        self.refresh.forget(lease.page)
+        self.refresh.watched.forget(lease.page)
         self._dead.end(lease.page)
 
     def has_more(self) -> bool:
@@ -261,18 +261,28 @@ class LeaseScheduler:
         host = self._host_of_best()
         counts = self.refresh.has_more()
         if host is None and self._balance > _TINY - self._share:
-            host = self._next_host()
+            # Of the hosts that may read a page again now, the one with the best page.
+            while (host := self.refresh.next_host(self.queue.is_ready)) is not None:
+                if self._may_read_again(host):
+                    break
             if host is None and self._busy_again and counts and self._waits():
                 return None
             counts = host is not None
         if host is not None:
             return self._lease_again(host)
-        page = self._unread()
-        if page is not None:
-            return self._lease_due(page, counts=counts)
-        if self._busy_unread and self._frontier.ledger.unread and self._waits():
-            return None
-        host = self.refresh.next_host(self.queue.is_ready)
+        unread = self._unread()
+        if unread is not None:
+            host = self._frontier.urls.host_of[unread]
+            self._busy_unread.add(host)
+            is_due = self._balance_of[host] > 1 - self._share - _TINY
+            # The pool that is due at this host has the turn.
+            page = self.refresh.take_of(host) if is_due else None
+            if page is None:
+                return self._lease(unread, again=False, counts=counts)
+            self.queue.release(unread)
+            return self._lease(page, again=True)
+        is_short = self._busy_unread and self._frontier.ledger.unread and self._waits()
+        host = None if is_short else self.refresh.next_host(self.queue.is_ready)
         return None if host is None else self._lease_again(host, counts=False)
 
     def _waits(self) -> bool:
@@ -297,27 +307,9 @@ class LeaseScheduler:
             self.refresh.leave(host)
         return None
 
-    def _next_host(self) -> int | None:
-        """Return the host with the best page, among those that may read a page again now."""
-        while (host := self.refresh.next_host(self.queue.is_ready)) is not None:
-            if self._may_read_again(host):
-                return host
-        return None
-
     def _may_read_again(self, host: int) -> bool:
         """Return whether the host has no unread pages or is not a page ahead with reading again."""
         return self._balance_of[host] > -self._share - _TINY or not self.queue.has_pages(host)
-
-    def _lease_due(self, unread: PageId, *, counts: bool) -> Lease:
-        """Lease a page of the host of a leased unread page, from the pool that is due there."""
-        host = self._frontier.urls.host_of[unread]
-        self._busy_unread.add(host)
-        if self._balance_of[host] > 1 - self._share - _TINY:
-            page = self.refresh.take_of(host)
-            if page is not None:
-                self.queue.release(unread)
-                return self._lease(page, again=True)
-        return self._lease(unread, again=False, counts=counts)
 
     def _lease_again(self, host: int, *, counts: bool = True) -> Lease:
         """Lease the host's best page to read again."""

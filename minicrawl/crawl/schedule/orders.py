@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -168,10 +169,6 @@ class ByKey(ByHost):
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()
     ) -> None:
-        """Note posted plans, which ended the leases of their pages; `new` pages were born before.
-
-        The `paid` pages are unread and were endowed.
-        """
         if new:
             self._grow(range(new[0], new[-1] + 1))
             flags, host_of = self._frontier.ledger.flags, self._frontier.urls.host_of
@@ -221,22 +218,6 @@ class ByKeyAndSite(ByKey, BySite):
     """Queue of an order with keys, pages of the most important site first."""
 
 
-def _by_siblings(
-    frontier: KnownPages,
-    importance: ImportanceOfHosts | None = None,
-    value_weight: float = 0.0,
-) -> PageQueue:
-    from minicrawl.opic.queues.by_group import ByGroup
-
-    if frontier.siblings is None:
-        raise ValueError("the frontier was loaded without siblings")
-    if not value_weight or frontier.values is None:
-        return ByGroup(frontier.siblings, importance)
-    from minicrawl.opic.queues.by_group import ByValue
-
-    return ByValue(frontier.siblings, frontier.values, value_weight, importance)
-
-
 KEYS: dict[str, Callable[[Ledger], PageOrder]] = {
     "greedy": ByCash,
     "random": RandomOrder,
@@ -244,24 +225,35 @@ KEYS: dict[str, Callable[[Ledger], PageOrder]] = {
 }
 
 
-def _by_key(keys: Callable[[Ledger], PageOrder]) -> Callable[[KnownPages], PageQueue]:
-    return lambda frontier: ByKey(frontier, keys(frontier.ledger))
+def queue_of(
+    frontier: KnownPages,
+    strategy: str,
+    importance: ImportanceOfHosts | None = None,
+    value_weight: float = 0.0,
+) -> PageQueue:
+    """Return the queue of an order, built in or of a package.
+
+    With the `importance` of sites, the most important one comes first.
+    """
+    if strategy != "siblings":
+        keys = KEYS.get(strategy)
+        order = _added(frontier, strategy) if keys is None else keys(frontier.ledger)
+        if importance is None:
+            return ByKey(frontier, order)
+        return ByKeyAndSite(frontier, order, importance)
+    if frontier.siblings is None:
+        raise ValueError("the frontier was loaded without siblings")
+    from minicrawl.opic.queues.by_group import ByGroup, ByValue
+
+    if value_weight and frontier.values is not None:
+        return ByValue(frontier.siblings, frontier.values, value_weight, importance)
+    return ByGroup(frontier.siblings, importance)
 
 
 ORDERS: dict[str, Callable[[KnownPages], PageQueue]] = {
-    "siblings": _by_siblings,
-    **{name: _by_key(keys) for name, keys in KEYS.items()},
+    name: partial(queue_of, strategy=name) for name in ("siblings", *KEYS)
 }
 """Built-in orders; packages add others."""
-
-
-def queue_of(frontier: KnownPages, strategy: str, value_weight: float = 0.0) -> PageQueue:
-    """Return the queue of an order, built in or of a package."""
-    if strategy == "siblings":
-        return _by_siblings(frontier, None, value_weight)
-    if strategy in ORDERS:
-        return ORDERS[strategy](frontier)
-    return ByKey(frontier, _added(frontier, strategy))
 
 
 def _added(frontier: KnownPages, strategy: str) -> PageOrder:
@@ -288,17 +280,3 @@ def without_effect(settings: Settings, hosts: int) -> str | None:
         f"--concurrency {politeness.concurrency} has room for all of them: a smaller --concurrency "
         "lets the best sites come first"
     )
-
-
-def best_site_first(
-    frontier: KnownPages,
-    strategy: str,
-    importance: ImportanceOfHosts,
-    value_weight: float = 0.0,
-) -> PageQueue:
-    """Return a queue by sites, the most important first, and by the strategy within a site."""
-    if strategy == "siblings":
-        return _by_siblings(frontier, importance, value_weight)
-    keys = KEYS.get(strategy)
-    order = _added(frontier, strategy) if keys is None else keys(frontier.ledger)
-    return ByKeyAndSite(frontier, order, importance)

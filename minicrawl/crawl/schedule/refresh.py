@@ -59,7 +59,7 @@ class RefreshScheduler:
         Each page is read again once in a run; in an endless run, as often as time allows.
         """
         self._host_of, self._today, self._endless = host_of, today, endless
-        self._watched = WatchedPages(worth, cash, mean_cash, today())
+        self.watched = WatchedPages(worth, cash, mean_cash, today())
         self._lists: dict[int, list[tuple[float, int]]] = {}
         self._floors = array("d")  # worth of each host's worst listed page when its list was made
         self._best: dict[int, float] = {}  # worth of each listed host's best page
@@ -70,27 +70,27 @@ class RefreshScheduler:
         self._rotation: deque[int] = deque()  # hosts, the next one to be listed anew first
         self._credit = 0
         self._began_at = today()
-        self.sitemap_records = self._watched.hints.unchanged
+        self.sitemap_records = self.watched.hints.unchanged
         """How often the sitemap of each host was right about pages that have not changed."""
         self.left_out = 0
         """Number of pages that are not read in this run, as their host vouches for them."""
 
     def __contains__(self, page: PageId) -> bool:
-        return page in self._watched
+        return page in self.watched
 
     def saw(self, document: DocumentRow, *, just_now: bool = False) -> None:
         """Note that the page was read, for the first time or again.
 
         In a run that ends, pages read for the first time `just_now` are left to the next run.
         """
-        if document.page in self._watched:
-            self._watched.update(document)
+        if document.page in self.watched:
+            self.watched.update(document)
             return
         host, waits = self._host_of[document.page], self._endless or not just_now
         if host not in self._lists:
             self._lists[host] = []
             self._rotation.append(host)
-        self._watched.add(document, host, waits=waits)
+        self.watched.add(document, host, waits=waits)
         while host >= len(self._floors):
             self._floors.append(inf)
         if waits:
@@ -104,17 +104,9 @@ class RefreshScheduler:
         """Note when pages last changed, as their hosts state."""
         now = self._today()
         for page, stated_at in changed:
-            if self._watched.stated(page, stated_at, now):
+            if self.watched.stated(page, stated_at, now):
                 self._paid.append(page)  # its worth has changed, as if it had been paid
         self._plans += 1
-
-    def cached(self, page: PageId, seconds: float) -> None:
-        """Note for how long the response of a page that was read may be cached."""
-        self._watched.cached(page, seconds)
-
-    def found(self, page: PageId, new_links: int) -> None:
-        """Count the new links that were found by reading the page again."""
-        self._watched.found(page, new_links)
 
     def posted(self, plans: Iterable[Plan]) -> None:
         """Note the pages of plans: they were paid, or spent their cash."""
@@ -127,23 +119,19 @@ class RefreshScheduler:
     def release(self, page: PageId) -> None:
         """End the turn of the page."""
         if self._endless:
-            self._watched.set_waits(page, 1)
+            self.watched.set_waits(page, 1)
             self.look_again(self._host_of[page])
-
-    def forget(self, page: PageId) -> None:
-        """Drop a page that may not be requested again."""
-        self._watched.forget(page)
 
     def give_back(self, page: PageId) -> None:
         """End the lease of a page that was not requested: it waits again, and is the next one."""
         host = self._host_of[page]
-        self._watched.put_first(page)
+        self.watched.put_first(page)
         heappush(self._lists[host], (-inf, page))
         self.look_again(host)
 
     def has_more(self) -> bool:
         """Return whether pages wait for their turn."""
-        return self._watched.waiting > 0
+        return self.watched.waiting > 0
 
     def look_again(self, host: int) -> None:
         """Reconsider the host, which may be contacted."""
@@ -177,24 +165,19 @@ class RefreshScheduler:
         if self._list(host) is None:
             return None
         _, page = heappop(self._lists[host])
-        self._watched.set_waits(page, 0)
+        self.watched.set_waits(page, 0)
         self._show(host)
-        self._list_next_anew()
-        return page
-
-    def _list_next_anew(self) -> None:
-        """List the next host anew, if there were enough turns since the last one.
-
-        Pages that are not paid become worth more as well: they age, and the virtual page pays them.
-        """
+        # List the next host anew, if there were enough turns since the last one. Pages that are not
+        # paid become worth more as well: they age, and the virtual page pays them.
         self._credit += _LISTED_A_TURN
-        host = self._rotation[0]
-        waiting = self._watched.waiting_of(host)
+        first = self._rotation[0]
+        waiting = self.watched.waiting_of(first)
         if waiting <= self._credit:
             self._credit = min(self._credit - waiting, _LISTED_A_TURN)
             self._rotation.rotate(-1)
-            self._lists[host] = []
-            self._show(host)
+            self._lists[first] = []
+            self._show(first)
+        return page
 
     def _is_outdated(self, entry: tuple[float, int]) -> bool:
         return self._best.get(entry[1]) != -entry[0]
@@ -203,19 +186,16 @@ class RefreshScheduler:
         """Update the order of hosts by what has happened since the last look."""
         now = self._today()
         if self._plans >= _LOOK_AT or (self._plans and abs(now - self._looked_at) >= _LOOK_S):
-            self._look_at_paid(now)
+            paid, self._paid = np.unique(np.frombuffer(self._paid, dtype=np.uint32)), array("I")
+            self._plans, self._looked_at = 0, now
+            changed = set()
+            for host, page, worth in self.watched.list_paid(paid, self._floors, now):
+                heappush(self._lists[host], (-worth, page))
+                changed.add(host)
+            for host in changed:
+                self._show(host)
         for _ in range(min(_AT_ONCE, len(self._coming))):
             self._show(self._coming.popitem()[0])
-
-    def _look_at_paid(self, now: float) -> None:
-        paid, self._paid = np.unique(np.frombuffer(self._paid, dtype=np.uint32)), array("I")
-        self._plans, self._looked_at = 0, now
-        changed = set()
-        for host, page, worth in self._watched.list_paid(paid, self._floors, now):
-            heappush(self._lists[host], (-worth, page))
-            changed.add(host)
-        for host in changed:
-            self._show(host)
 
     def _show(self, host: int) -> None:
         """Enter the host into the order, by its best page."""
@@ -238,21 +218,21 @@ class RefreshScheduler:
 
     def _list(self, host: int) -> float | None:
         """Return the worth of the host's best waiting page, making its list anew if needed."""
-        while waiting := self._watched.waiting_of(host):
+        while waiting := self.watched.waiting_of(host):
             listed = self._lists[host]
-            while listed and not self._watched.is_listed(-listed[0][0], listed[0][1]):
+            while listed and not self.watched.is_listed(-listed[0][0], listed[0][1]):
                 heappop(listed)
             if not listed or len(listed) > 4 * most_listed(waiting) + _SLACK:
-                self._lists[host] = listed = self._watched.best_of(host, self._today())
+                self._lists[host] = listed = self.watched.best_of(host, self._today())
                 self._floors[host] = -inf if len(listed) == waiting else -listed[-1][0]
-            if self._endless or not self._leaves_out(listed[0][1]):
+            page = listed[0][1]
+            # Each page has an hour in which it is read, by its number: so lies are found out, and
+            # no page is left out for ever, unless the runs begin a multiple of `_ROTATION` hours
+            # apart.
+            is_its_turn = (page + int(self._began_at // _HOUR_S)) % _ROTATION == 0
+            is_read = self._endless or is_its_turn
+            if is_read or not self.watched.leaves_out(page, self._began_at):
                 return -listed[0][0]
-            self._watched.set_waits(listed[0][1], 0)
+            self.watched.set_waits(page, 0)
             self.left_out += 1
         return None
-
-    def _leaves_out(self, page: PageId) -> bool:
-        # Each page has an hour in which it is read, by its number: so lies are found out, and no
-        # page is left out for ever, unless the runs begin a multiple of `_ROTATION` hours apart.
-        is_its_turn = (page + int(self._began_at // _HOUR_S)) % _ROTATION == 0
-        return not is_its_turn and self._watched.leaves_out(page, self._began_at)

@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.schedule.hints_of_change import Floats
-from minicrawl.model import PageId
 
 CashOf = Callable[[NDArray[np.uint32]], Floats]
 
@@ -73,17 +72,15 @@ class RandomRevisits:
         self._rng, self._now = Random(0), 0.0
 
     def __call__(self, readings: Readings) -> Floats:
-        rows = zip(readings.pages.tolist(), readings.last_at.tolist(), strict=True)
-        return -np.array([self._due_at(page, last_at) for page, last_at in rows])
-
-    def _due_at(self, page: PageId, last_at: float) -> float:
-        """Return when a page is due that was last read at this time of day."""
-        drawn_at, due = self._due.get(page, (-inf, 0.0))
-        if drawn_at != last_at:
-            self._now = max(self._now, due)
-            due = self._now + self._rng.expovariate(1.0)
-            self._due[page] = last_at, due
-        return due
+        due_at = []
+        for page, last_at in zip(readings.pages.tolist(), readings.last_at.tolist(), strict=True):
+            drawn_at, due = self._due.get(page, (-inf, 0.0))
+            if drawn_at != last_at:
+                self._now = max(self._now, due)
+                due = self._now + self._rng.expovariate(1.0)
+                self._due[page] = last_at, due
+            due_at.append(due)
+        return -np.array(due_at)
 
 
 def worth_of(strategy: str) -> Worth:

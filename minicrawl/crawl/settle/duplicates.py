@@ -59,7 +59,7 @@ class Duplicates:
     def are_strangers(self, page: PageId, other: int) -> bool:
         """Return whether the pages are of different sites."""
         host_of = self._frontier.urls.host_of
-        return self._inbound_cash.are_strangers(host_of[page], host_of[other])
+        return self._inbound_cash.site_index.are_strangers(host_of[page], host_of[other])
 
     def _is_copy(self, page: PageId, target: int) -> bool:
         return self._frontier.state[page] in _COPY_STATES and self.are_strangers(page, target)

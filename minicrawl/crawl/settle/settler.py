@@ -56,7 +56,7 @@ class Settler:
         self._shares = CashShares(settings.order)
         self._recorder, self._frontier = recorder, recorder.frontier
         self._books, self.poster = recorder.frontier.books, poster
-        self._gate, self._traps = gate, traps
+        self.gate, self._traps = gate, traps
         self.contents = ContentIndex(recorder, poster.reopened)
 
     def load_contents(self, pages: Numbers, contents: Numbers) -> None:
@@ -126,7 +126,7 @@ class Settler:
         new: list[int] = []
         is_copy = original is not None and not is_better
         url = None if is_copy else parsed.canonical
-        if url and self._gate.refusal(url, 0, 0) is None:
+        if url and self.gate.refusal(url, 0, 0) is None:
             # Pages of other shards come first: new ones must be born before new pages of our own
             # (`shards.Membership`).
             recorder.shard.meet_foreign(parsed.links, depth + 1, parsed.originals, turn.looked_up)
@@ -220,7 +220,7 @@ class Settler:
             led_to = (target,)
         if page in self._traps.seeds:
             self._traps.vouch(target)
-            self._gate.widen(outcome.target)
+            self.gate.widen(outcome.target)
         step = Step(StepKind.FORWARD, page, len(new), Spending([target]))
         return self._post(step, TurnEnd(State.MOVED, "", led_to), new)
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
+from minicrawl.crawl.admission.traps import TrapDetector
 from minicrawl.crawl.events import Asked, Warned
-from minicrawl.crawl.hosts.slots import Standing
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.slots import RequestSlots, Standing
+from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.turns.large_pages import LargePages
 from minicrawl.crawl.turns.turn import Turn
+from minicrawl.crawl.turns.turn_ends import TurnEnds
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.crawl.workers.scoring import page_read
 from minicrawl.model import (
@@ -26,13 +30,13 @@ from minicrawl.model import (
     Response,
 )
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.ports import Parse, Timed, Visit
+from minicrawl.ports import Timed, Visit
 from minicrawl.states import State
 from minicrawl.web.responses.types import FROM_SEEDS, types_of
+from minicrawl.web.sitemaps.sitemap import Sitemap
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.parts import CrawlContext, CrawlParts
-    from minicrawl.web.sitemaps.sitemap import Sitemap
+    from minicrawl.crawl.parts import CrawlContext
 
 _PLAIN = OwnRequest(method="")
 _GAVE_PLACE = Failed(
@@ -43,24 +47,23 @@ _GAVE_PLACE = Failed(
 class PageTurns:
     """Takes pages through their turns."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._context, self._settings = context, context.settings
-        self._recorder, self._clock = context.recorder, context.clock
-        self._hosts, self._slots, self._leases = parts.hosts, parts.slots, parts.leases
-        self._back_off, self._traps = parts.onboarding.robots.back_off, parts.traps
-        self._ends = parts.ends
-        self._large_pages = LargePages(
-            context.recorder.frontier.urls, parts.slots, parts.side_requests
-        )
+    def __init__(
+        self,
+        context: CrawlContext,
+        onboarding: HostOnboarding,
+        slots: RequestSlots,
+        leases: LeaseScheduler,
+        traps: TrapDetector,
+        ends: TurnEnds,
+    ) -> None:
+        """Set up; the settings, hooks and renderer of the `context` may change."""
+        self._context, self._recorder, self._clock = context, context.recorder, context.clock
+        self._hosts, self._slots, self._leases = onboarding.requests.hosts, slots, leases
+        self._back_off, self._traps, self._ends = onboarding.robots.back_off, traps, ends
+        self._large_pages = LargePages(self._recorder.frontier.urls, slots, onboarding.requests)
         self._before_parsing = LoopRounds()
-        self._types, self._file_bytes = (
-            types_of(context.settings.scope.types),
-            context.settings.file_bytes,
-        )
-        self._keeps_failures = context.settings.storing.keeps_failures
         self._types = types_of(context.settings.scope.types)
         self._file_bytes = context.settings.file_bytes
-        self._keeps_failures = context.settings.storing.keeps_failures
         self.under_way = 0
         self._unscored = 0
 
@@ -85,22 +88,26 @@ class PageTurns:
         try:
             visit = await self._request(turn)
             turn.crawler = visit.crawler
-            if visit.read is None or visit.parsed is not None:
-                fetched, turn.parsed = parsed_visit(turn, visit, visit.parsed)
-            else:
+            parsed = visit.parsed
+            if parsed is None and visit.read is not None:
                 await self._before_parsing.turn()
-                fetched, turn.parsed = await self._parse(turn, visit, visit.read)
-            del visit  # free its memory: the content is in the turn by now, or on disk
+                parsed = None if visit.quickly is None else await visit.quickly()
+                if parsed is None:
+                    async with self._large_pages.parsing(turn):
+                        parsed = await visit.read()
+            fetched, turn.parsed = parsed_visit(turn, visit, parsed)
+            del visit, parsed  # free their memory: the content is in the turn by now, or on disk
             if (renderer := self._context.renderer) is not None:
                 plain = turn.parsed
                 fetched, turn.parsed = await renderer.rendered(turn, fetched, turn.parsed)
                 if turn.parsed is not None and plain is not None:
                     turn.parsed = turn.parsed._replace(value=plain.value, unscored=plain.unscored)
-            hooks, parsed = self._context.hooks, turn.parsed
-            if parsed is not None and (hooks.scorer is not None or parsed.unscored):
-                turn.parsed = await self._valued(turn, fetched, parsed)
+            hooks, page = self._context.hooks, turn.parsed
+            if page is not None and (hooks.scorer is not None or page.unscored):
+                turn.parsed = await self._valued(turn, fetched, page)
             if hooks.on_page is not None:
                 fetched, turn.parsed = await self._handed_over(turn, fetched, turn.parsed)
+            del page
             if turn.parsed is not None and self._large_pages.waits(turn.parsed.links):
                 async with self._large_pages.settling(turn):
                     await self._ends.end(turn, fetched, turn.parsed)
@@ -121,7 +128,8 @@ class PageTurns:
 
         Its host is free again before the page is parsed, which may take a while.
         """
-        page, host, settings, recorder = turn.page, turn.host, self._settings, self._recorder
+        page, host, recorder = turn.page, turn.host, self._recorder
+        settings = self._context.settings
         state, known = State(recorder.frontier.state[page]), None
         if turn.lease.again and settings.storing.links and state.was_read:
             known = recorder.pages.document(page)
@@ -136,7 +144,7 @@ class PageTurns:
             suspicious=self._traps.novelty.suspicious(host.id),
             dictionary=recorder.dictionary,
             types=self._types | FROM_SEEDS if is_seed else self._types,
-            keeps_failures=self._keeps_failures,
+            keeps_failures=settings.storing.keeps_failures,
             file_bytes=self._file_bytes,
             method=own.method,
             headers=own.headers,
@@ -154,23 +162,13 @@ class PageTurns:
             self._hosts.end(host, self._clock.now())
         return visit
 
-    async def _parse(
-        self, turn: Turn, visit: Visit, read: Parse
-    ) -> tuple[FetchResult, ParsedPage | None]:
-        """Parse the page. Expensive pages are parsed one at a time, see `LargePages`."""
-        parsed = None if visit.quickly is None else await visit.quickly()
-        if parsed is None:
-            async with self._large_pages.parsing(turn):
-                parsed = await read()
-        return parsed_visit(turn, visit, parsed)
-
     async def _handed_over(
         self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None
     ) -> tuple[FetchResult, ParsedPage | None]:
         """Hand the page to `on_page`. If that fails for good, the page is requested again later."""
         if parsed is None or not isinstance(fetched, Response):
             return fetched, parsed
-        strip_marks = self._settings.storing.strip_marks
+        strip_marks = self._context.settings.storing.strip_marks
         handed = await self._context.hooks.hand_over(
             turn.lease.url, fetched, parsed, self._reading(turn), strip_marks=strip_marks
         )

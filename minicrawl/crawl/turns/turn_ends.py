@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from minicrawl.archive.packing import record_of, taken
+from minicrawl.config import Settings
 from minicrawl.config.values.kinds import OFF
-from minicrawl.crawl.events import Delayed, Settled
-from minicrawl.crawl.settle.introductions import are_many
+from minicrawl.crawl.events import Delayed, Listener, Settled
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.schedule.leases import LeaseScheduler
+from minicrawl.crawl.settle.introductions import PageIntroducer, are_many
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
+from minicrawl.crawl.settle.replays import ReplayScheduler
+from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn import SuspendedTurns, Turn
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
@@ -32,9 +36,6 @@ from minicrawl.states import State
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses.headers import max_age_s
 
-if TYPE_CHECKING:
-    from minicrawl.crawl.parts import CrawlContext, CrawlParts
-
 _MOST_NEW_LINKS = 16
 """New links of one reading that count for reading the page again."""
 
@@ -42,14 +43,22 @@ _MOST_NEW_LINKS = 16
 class TurnEnds:
     """Ends the turns of pages, however their responses came."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        settings, recorder = context.settings, context.recorder
-        self._settings, self._recorder, self._clock = settings, recorder, context.clock
-        self._gate, self._emit, self._urls = context.gate, context.emit, recorder.frontier.urls
-        self._settler, self._introducer = parts.settler, parts.introducer
-        self._leases, self._replays = parts.leases, parts.replays
+    def __init__(
+        self,
+        settings: Settings,
+        settler: Settler,
+        introducer: PageIntroducer,
+        leases: LeaseScheduler,
+        replays: ReplayScheduler,
+        onboarding: HostOnboarding,
+        emit: Listener,
+    ) -> None:
+        self._settings, self._settler, self._introducer = settings, settler, introducer
+        self._leases, self._replays, self._emit = leases, replays, emit
+        self._recorder, self._clock = onboarding.requests.recorder, onboarding.requests.clock
+        self._depth_of = self._recorder.frontier.urls.depth
         self.suspended = SuspendedTurns()
-        self._listed = ListedPages(parts.onboarding.sitemaps, settings.limits.max_sitemaps)
+        self._listed = ListedPages(onboarding.sitemaps, settings.limits.max_sitemaps)
         self._before_settling = LoopRounds()
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
@@ -77,7 +86,12 @@ class TurnEnds:
         end = self._settler.settle(turn, outcome, today)
         row = self._record(turn, fetched, parsed, end, today)
         if end is None:
-            self._suspend(turn, outcome.request_url if isinstance(outcome, Retry) else None, row)
+            if isinstance(outcome, Retry) and outcome.request_url is not None:
+                turn.request_url = outcome.request_url
+            self.suspended.suspend(turn)
+            self._leases.give_back(turn.lease)
+            why = f"{row.outcome} {row.detail}".rstrip()
+            self._emit(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
         else:
             if self._leases.reads_again:
                 self._leases.end(turn.lease, _fresh_s(fetched), new_links)
@@ -90,7 +104,7 @@ class TurnEnds:
         """Look up the links of the page. Return the page without links that it may not list."""
         if parsed.is_sitemap:
             parsed = self._listed.admit(turn.lease.url, parsed)
-        links, depth = parsed.links, self._urls.depth[turn.page]
+        links, depth = parsed.links, self._depth_of[turn.page]
         if parsed.sitemaps:
             await self._introduce(turn, parsed.sitemaps, depth, parsed)
         if not are_many(links) or parsed.refresh is not None:
@@ -115,18 +129,11 @@ class TurnEnds:
     def _new_links(self, turn: Turn, parsed: ParsedPage | None) -> int:
         """Return the number of links to pages that are not known yet, and are within the scope."""
         links = () if parsed is None else parsed.links
-        depth = self._urls.depth[turn.page] + 1
+        depth, refusal = self._depth_of[turn.page] + 1, self._settler.gate.refusal
         unknown = (link for link in links if link not in turn.looked_up)
-        within = sum(self._gate.refusal(link, depth, 0) is None for link in unknown)
+        within = sum(refusal(link, depth, 0) is None for link in unknown)
         # Limited, as an endless site offers new links at each reading.
         return min(within + len(turn.introduced), _MOST_NEW_LINKS)
-
-    def _suspend(self, turn: Turn, request_url: str | None, row: FetchRow) -> None:
-        turn.request_url = request_url or turn.request_url
-        self.suspended.suspend(turn)
-        self._leases.give_back(turn.lease)
-        why = f"{row.outcome} {row.detail}".rstrip()
-        self._emit(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
 
     def _end(self, turn: Turn, end: TurnEnd, row: FetchRow, *, sets_cookies: bool) -> None:
         suspended, page = self.suspended, turn.page

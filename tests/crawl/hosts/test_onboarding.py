@@ -58,7 +58,7 @@ def test_a_robots_txt_that_fails_several_times_forbids_all(kind: State, path: Pa
     web, run = crawl_with(failed(kind), path)
     assert run.states == {f"{A}/": State.ROBOTS}
     assert 3 <= len(web.visits) <= 5
-    assert row_of(path).trouble == f"robots.txt: {kind}"
+    assert row_of(path).trouble == f"robots.txt: {kind.label}"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_robots_txt_that_fails_several_times_forbids_all(kind: State, path: Pa
 )
 def test_a_host_that_cannot_be_reached_is_down(kind: State, path: Path) -> None:
     web, run = crawl_with(failed(kind), path)
-    assert run.states == {f"{A}/": State[kind.name]}
+    assert run.states == {f"{A}/": kind}
     assert 1 <= len(web.visits) <= 3
     assert web.asked == []
     assert row_of(path).trouble == kind.label

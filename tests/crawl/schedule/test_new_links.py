@@ -45,7 +45,7 @@ def test_a_page_that_found_new_links_comes_before_others_of_equal_cash() -> None
     taken = pages.take()
     assert taken is not None
     pages.refresh.saw(document(taken, first=3, last=1))
-    pages.refresh.found(taken, 5)
+    pages.refresh.watched.found(taken, 5)
     pages.refresh.release(taken)
     pages.free(taken)
     pages.pay(taken, 1.0)

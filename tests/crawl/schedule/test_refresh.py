@@ -99,7 +99,7 @@ def test_the_pages_of_a_host_come_in_the_order_of_cash_times_chance() -> None:
 def test_a_forgotten_page_is_not_read_again() -> None:
     pages = Pages(yesterday(1), endless=True)
     assert pages.take() == 0
-    pages.refresh.forget(0)
+    pages.refresh.watched.forget(0)
     assert not pages.refresh.has_more()
     assert pages.take() is None
     pages.refresh.saw(*yesterday(1))
@@ -116,10 +116,10 @@ def test_a_page_that_was_given_back_is_the_next_one() -> None:
 def test_a_page_that_may_be_cached_waits_longer_if_its_host_was_right() -> None:
     pages = Pages(document(page, first=100, last=100) for page in range(2))
     for day in range(99, 0, -1):
-        pages.refresh.cached(0, DAY_S)
+        pages.refresh.watched.cached(0, DAY_S)
         for page in range(2):
             pages.refresh.saw(document(page, first=100, last=day))
-    pages.refresh.cached(0, DAY_S)
+    pages.refresh.watched.cached(0, DAY_S)
     assert pages.take_all() == [1, 0]
 
 

@@ -19,7 +19,7 @@ from minicrawl.crawl.settle.outcome import (
     tries_of,
 )
 from minicrawl.model import Failed, FetchResult, Moved, ParsedPage, Refused, Response, Unchanged
-from minicrawl.states import FAILURES, State, policy_of
+from minicrawl.states import FAILURES, REFUSALS, State, policy_of
 
 URL = "http://a.example/page"
 PAGE = Response(status=200, headers={}, body=b"words")
@@ -85,29 +85,28 @@ def test_an_unchanged_page_is_not_modified() -> None:
     assert outcome(Unchanged()) == NotModified()
 
 
-@pytest.mark.parametrize("reason", State)
+@pytest.mark.parametrize("reason", REFUSALS)
 def test_a_refusal_is_final(reason: State) -> None:
-    assert outcome(Refused(reason=reason)) == GivenUp(State[reason.name])
+    assert outcome(Refused(reason=reason)) == GivenUp(reason)
 
 
-@pytest.mark.parametrize("kind", sorted(set(State) - {State.INTERRUPTED}))
+@pytest.mark.parametrize("kind", sorted({*FAILURES} - {State.INTERRUPTED}))
 def test_a_failure_is_final_when_its_tries_are_used_up(kind: State) -> None:
     tries = policy_of(kind).tries
     *before, last = [outcome(Failed(kind=kind), tries=done) for done in range(1, tries + 1)]
     assert before == [Retry()] * (tries - 1)
     assert isinstance(last, GivenUp)
-    assert last.state is State[kind.name]
+    assert last.state is kind
     assert (str(tries) in last.reason) == (tries > 1)
 
 
-KINDS = State
 TEMPORARY = (
-    *(KINDS.DNS, KINDS.CONNECT, KINDS.TIMEOUT, KINDS.RESET),
-    *(KINDS.THROTTLED, KINDS.SERVER_ERROR),
+    *(State.DNS, State.CONNECT, State.TIMEOUT, State.RESET),
+    *(State.THROTTLED, State.SERVER_ERROR),
 )
 
 
-@pytest.mark.parametrize("kind", [*TEMPORARY, KINDS.NOT_FOUND, KINDS.CLIENT_ERROR, KINDS.PROTOCOL])
+@pytest.mark.parametrize("kind", [*TEMPORARY, State.NOT_FOUND, State.CLIENT_ERROR, State.PROTOCOL])
 def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host(
     kind: State,
 ) -> None:
