@@ -109,10 +109,6 @@ class Hooks:
         If the page does not count as handed over, return the exception of `on_page`.
         """
         page = page_read(url, fetched, parsed, reading, strip_marks=strip_marks)
-        error = await self._handed_over(page)
-        return _with_links(parsed, page.enqueued) if error is None else error
-
-    async def _handed_over(self, page: PageRead) -> Exception | None:
         error = await self._call(page)
         again = MOST_CALLS - 1 if self._on_error == "retry" else 0
         for call in range(again):
@@ -120,14 +116,13 @@ class Hooks:
                 break
             await asyncio.sleep(CALL_AGAIN_S * 2**call)
             error = await self._call(page)
-        if error is None:
-            return None
-        if self._on_error == "skip":
+        if error is not None and self._on_error != "skip":
+            self.fail(error)
+            return error
+        if error is not None:
             raised = f"{type(error).__name__}: {error}"
             self._emit(Warned(text=f"on_page raised {raised} with {page.url}, which is skipped"))
-            return None
-        self.fail(error)
-        return error
+        return _with_links(parsed, page.enqueued)
 
     async def _call(self, page: PageRead) -> Exception | None:
         assert self.on_page is not None

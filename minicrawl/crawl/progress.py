@@ -178,8 +178,7 @@ class ProgressMeter:
     """Reads the progress of a crawl; adds up importance so rarely that it costs next to nothing."""
 
     def __init__(self, recorder: Recorder, clock: Clock) -> None:
-        self._recorder = recorder
-        self._clock = clock
+        self._recorder, self._clock = recorder, clock
         self._gathering = GatheredImportance(
             recorder.frontier, recorder.counters.number(tables.GATHERED)
         )
@@ -189,6 +188,12 @@ class ProgressMeter:
         """Return the present state of the crawl."""
         recorder, ledger = self._recorder, self._recorder.frontier.ledger
         counts = recorder.frontier.counts
+        now = self._clock.now()
+        if now >= self._due and len(recorder.frontier):
+            began = thread_time()
+            if self._gathering.go_on():
+                recorder.counters[tables.GATHERED] = self._gathering.share
+            self._due = now + (thread_time() - began) / _COST_SHARE
         return Progress(
             known=ledger.own,
             unread=ledger.unread,
@@ -199,17 +204,8 @@ class ProgressMeter:
             hosts=len(recorder.frontier.urls.origins),
             running_s=recorder.counters.number("running_s"),
             turns_of_cash=ledger.recorded / max(ledger.minted, UNIT),
-            importance_gathered=self._importance_gathered(),
+            importance_gathered=self._gathering.share,
         )
-
-    def _importance_gathered(self) -> float:
-        now = self._clock.now()
-        if now >= self._due and len(self._recorder.frontier):
-            began = thread_time()
-            if self._gathering.go_on():
-                self._recorder.counters[tables.GATHERED] = self._gathering.share
-            self._due = now + (thread_time() - began) / _COST_SHARE
-        return self._gathering.share
 
 
 def are_bytes_spent(context: CrawlContext) -> bool:

@@ -12,70 +12,61 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
-from minicrawl.ports import Clock
 from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 
 
+@dataclass(slots=True)
 class MetPages:
-    """Judges pages that have just become known."""
+    """Judges pages that have just become known; `depths` limits their distances, if given."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        gate: ScopeGate,
-        depths: DepthTracker | None,
-        hosts: HostTable,
-        onboarding: HostOnboarding,
-        clock: Clock,
-    ) -> None:
-        """Set up; `depths` limits the distances of pages, if given."""
-        self._recorder, self._gate, self._depths = recorder, gate, depths
-        self._urls, self._url_of = recorder.frontier.urls, recorder.pages.url_of
-        self._hosts, self._onboarding, self._clock = hosts, onboarding, clock
+    recorder: Recorder
+    gate: ScopeGate
+    depths: DepthTracker | None
+    onboarding: HostOnboarding
 
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
         refused, reached = defaultdict[State, list[int]](list), dict[int, bool]()
-        depth, host_of, origins = self._urls.depth, self._urls.host_of, self._urls.origins
-        now, depths = self._clock.now(), self._depths
-        sitemaps = self._onboarding.sitemaps.named
+        urls, clock = self.recorder.frontier.urls, self.onboarding.requests.clock
+        depth, host_of, origins = urls.depth, urls.host_of, urls.origins
+        now, depths, sitemaps = clock.now(), self.depths, self.onboarding.sitemaps.named
         for page in new:
             if not depth[page]:
                 continue
-            host = host_of[page]
-            if host not in reached:
-                reached[host] = self._gate.reaches(origins[host])
+            host_id = host_of[page]
+            if host_id not in reached:
+                reached[host_id] = self.gate.reaches(origins[host_id])
             # The first two reasons are those of most pages, and do not need the URL.
-            if not reached[host]:
+            if not reached[host_id]:
                 refused[State.SCOPE].append(page)
             elif depths is not None and depths.is_too_far(page):
                 refused[State.DEPTH].append(page)
-            elif host in sitemaps:  # a page has to lead to those that wait
+            elif host_id in sitemaps:  # a page has to lead to those that wait
                 continue
-            elif (reason := self._refusal(page, host, now)) is not None:
+            elif (reason := self._refusal(page, host_id, now)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
-                    today = self._clock.today()
+                    today = clock.today()
                     row = FetchRow(page, today, NOT_ASKED, None, 0, 0.0, reason.detail)
-                    self._recorder.record(row)
+                    self.recorder.record(row)
         for state, pages in refused.items():
-            self._recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
+            self.recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
     def _refusal(self, page: PageId, host_id: int, now: float) -> SkipReason | None:
-        url, known = self._url_of(page), self._hosts.get(host_id)
-        state = self._gate.refusal(url, 0, 0 if known is None else known.pages)
-        if state is None and known is not None:
-            state = known.trouble_at(now)
-            if state is None and self._onboarding.robots.known(known) is not None:
-                return self._onboarding.robots.refusal(known, url)
+        url, host = self.recorder.pages.url_of(page), self.onboarding.requests.hosts.get(host_id)
+        state, robots = self.gate.refusal(url, 0, host.pages if host else 0), self.onboarding.robots
+        if state is None and host is not None:
+            state = host.trouble_at(now)
+            if state is None and robots.known(host) is not None:
+                return robots.refusal(host, url)
         return None if state is None else SkipReason(state)

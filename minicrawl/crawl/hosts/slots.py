@@ -40,10 +40,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
-from typing import Protocol
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.host import Host
+from minicrawl.crawl.hosts.side_requests import SideRequests
 
 SLOW_S, SILENT_S = 2.0, 1.0
 RESERVED = 1 / 16
@@ -95,18 +95,6 @@ class RequestSlot:
     was_given_up: bool = False
 
 
-class TurnCounts(Protocol):
-    """Numbers of turns that send no request now."""
-
-    @property
-    def idle(self) -> int:
-        """Number of turns that hold no slot, as they wait for a host or a parser."""
-
-    @property
-    def waiting_to_be_read(self) -> int:
-        """Number of turns in which something waits to be parsed."""
-
-
 class FamilyShares:
     """Slots in use by family, and the number of families that used or wanted one lately."""
 
@@ -117,7 +105,7 @@ class FamilyShares:
 
     def is_over(self, family: int, slots: int) -> bool:
         """Return whether the family has its equal part of the slots, or more."""
-        return self._active > 1 and self.in_use[family] >= max(1, slots // self._active)
+        return self._active > 1 and self.in_use.get(family, 0) >= max(1, slots // self._active)
 
     def note(self, family: int) -> None:
         """Note that the family wants a slot."""
@@ -147,7 +135,7 @@ class RequestSlots:
         self,
         politeness: Politeness,
         resume: Callable[[int], None],
-        turns: TurnCounts,
+        turns: SideRequests,
         families: Callable[[int], tuple[int, int]],
     ) -> None:
         """Set up; `families` returns the seed that led to a host, and the family within that."""
@@ -180,18 +168,24 @@ class RequestSlots:
 
     def has_room(self, host: int, standing: Standing) -> bool:
         """Return whether a request to the host may begin."""
-        seed, family = self._families(host)
-        is_over = self._of_seeds.is_over(seed, self._most)
-        reserved = self._reserved * (is_over or self._of_families.is_over(family, self._most))
-        if standing in _SILENT and self._silent - self._turns.idle + reserved >= self._most_silent:
+        if not self._takes_more(standing, 0):
             return False
+        (seed, family), most = self._families(host), self._most
+        is_over = self._of_seeds.is_over(seed, most) or self._of_families.is_over(family, most)
+        return not is_over or self._takes_more(standing, self._reserved)
+
+    def _takes_more(self, standing: Standing, reserved: int) -> bool:
+        """Return whether a request to such a host may begin, if so many slots are for others."""
+        idle = self._turns.idle
+        if standing in _SILENT and self._silent - idle + reserved >= self._most_silent:
+            return False
+        free = self._most - self._under_way + idle - reserved
         if standing is Standing.PROVEN:
-            return self.free > reserved
+            return free > 0
         if self._has_proven or self._had_proven:
-            reserved += self._reserved
+            free -= self._reserved
         waiting = self._turns.waiting_to_be_read
-        is_parsed = not waiting or self._strange + waiting < self._most_strange
-        return is_parsed and self.free > reserved
+        return free > 0 and (not waiting or self._strange + waiting < self._most_strange)
 
     def take(self, now: float, host: int, standing: Standing) -> RequestSlot:
         """Take a slot for a request that starts, in a turn that lasts until `end_turn`."""
@@ -283,14 +277,14 @@ class RequestSlots:
 
     def _next(self, standing: Standing) -> tuple[int, int] | None:
         """Return seed and family of the waiting host that is next and has room, or None."""
+        if not self._takes_more(standing, 0):
+            return None
+        takes_all = self._takes_more(standing, self._reserved)
         for seed, families in self._waiting[standing].items():
-            for family, hosts in families.items():
-                if self.has_room(next(iter(hosts)), standing):
-                    return seed, family
-                if self._of_seeds.is_over(seed, self._most):
-                    break
-                if not self._of_families.is_over(family, self._most):
-                    return None  # no other host has more room
+            if takes_all or not self._of_seeds.is_over(seed, self._most):
+                for family in families:
+                    if takes_all or not self._of_families.is_over(family, self._most):
+                        return seed, family
         return None
 
     def has_too_many_slow(self, now: float) -> bool:

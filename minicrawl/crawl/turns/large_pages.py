@@ -116,7 +116,11 @@ class LargePages:
             self._growth.look(self._clock.now(), len(turn.introduced))
 
     async def _wait(self, turn: Turn, held: AsyncExitStack) -> None:
-        brings_much = self._look_at_links(turn)
+        assert turn.parsed is not None
+        began = perf_counter()
+        self._growth.look(self._clock.now())
+        brings_much = self._growth.brings_much(turn.parsed.links)
+        turn.cost_s += perf_counter() - began
         is_free = not self._settling.is_taken
         if brings_much:
             is_free = is_free and not (self._bringing.is_taken or self._growth.is_late)
@@ -125,15 +129,6 @@ class LargePages:
                 await held.enter_async_context(self._held(self._bringing, turn))
                 await asyncio.sleep(self._growth.wait_s(self._clock.now()))
             await held.enter_async_context(self._held(self._settling, turn))
-
-    def _look_at_links(self, turn: Turn) -> bool:
-        """Return whether the page brings many new URLs, and update the price of those so far."""
-        assert turn.parsed is not None
-        began = perf_counter()
-        self._growth.look(self._clock.now())
-        brings_much = self._growth.brings_much(turn.parsed.links)
-        turn.cost_s += perf_counter() - began
-        return brings_much
 
     @asynccontextmanager
     async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:

@@ -39,19 +39,15 @@ class ListedPages:
         known.update(new[: max(self._max_sitemaps - len(known), 0)])
         dropped = {*parsed.sitemaps} - known
         links = [link for link in parsed.links if may_list[origin(link)] and link not in dropped]
+        why = [parsed.cut] if parsed.cut else []
+        if {*new} - known:
+            why.append(f"cut at {counted(self._max_sitemaps, 'sitemap')}")
+        elif len(links) < len(parsed.links):
+            others = counted(len(parsed.links) - len(links), "URL")
+            why.append(f"{others} of hosts whose robots.txt does not name this sitemap")
         return parsed._replace(
             links=tuple(links),
             words=parsed.words[: len(links)],  # a sitemap has no words
             sitemaps=tuple([link for link in sitemaps if link in known]),
-            cut=_why_cut(parsed, len(links), self._max_sitemaps if {*new} - known else None),
+            cut="; ".join(why),
         )
-
-
-def _why_cut(parsed: ParsedPage, links: int, most: int | None) -> str:
-    reasons = [parsed.cut]
-    if most is not None:
-        reasons.append(f"cut at {counted(most, 'sitemap')}")
-    elif links < len(parsed.links):
-        others = counted(len(parsed.links) - links, "URL")
-        reasons.append(f"{others} of hosts whose robots.txt does not name this sitemap")
-    return "; ".join(filter(None, reasons))

@@ -94,7 +94,10 @@ class TurnEnds:
             self._emit(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
         else:
             if self._leases.reads_again:
-                self._leases.end(turn.lease, _fresh_s(fetched), new_links)
+                fresh_s = fetched.fresh_s if isinstance(fetched, Unchanged) else None
+                if isinstance(fetched, Response):
+                    fresh_s = max_age_s(fetched.headers)
+                self._leases.end(turn.lease, fresh_s or 0.0, new_links)
                 if parsed is not None and parsed.changed:
                     self._leases.refresh.hear(turn.looked_up, parsed.changed)
             self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
@@ -181,13 +184,3 @@ class TurnEnds:
             if isinstance(fetched, Response) and fetched.rendered:
                 recorder.keep(page, KeptAnswer(fetched.rendered, today, url))
         return row
-
-
-def _fresh_s(fetched: FetchResult) -> float:
-    """Return for how long the response says that the page will not change."""
-    match fetched:
-        case Response():
-            return max_age_s(fetched.headers) or 0.0
-        case Unchanged():
-            return fetched.fresh_s or 0.0
-    return 0.0

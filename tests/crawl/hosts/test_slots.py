@@ -1,11 +1,13 @@
 """Slots for requests under way: which hosts may hold them, and which requests give them up."""
 
 from math import inf
+from typing import cast
 
 import pytest
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.host import Host, NameState
+from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.slots import (
     MOST_WAITING,
     RESERVED,
@@ -33,7 +35,9 @@ class Room:
         self.ended: list[int] = []
         self.idle, self.waiting_to_be_read = idle, 0
         politeness = Politeness(concurrency=concurrency, silent_share=share)
-        self.slots = RequestSlots(politeness, self.resumed.append, self, self.families)
+        self.slots = RequestSlots(
+            politeness, self.resumed.append, cast(SideRequests, self), self.families
+        )
 
     @staticmethod
     def families(host: int) -> tuple[int, int]:
@@ -112,7 +116,10 @@ def test_an_equal_part_of_the_slots_is_nobodys_excess() -> None:
     room.leave(room.take(HOST, PROVEN))
     room.fill(FARM, PROVEN)
     room.slots = RequestSlots(
-        Politeness(concurrency=SLOTS), room.resumed.append, room, lambda host: (host % 2, host)
+        Politeness(concurrency=SLOTS),
+        room.resumed.append,
+        cast(SideRequests, room),
+        lambda host: (host % 2, host),
     )
     assert room.fill(FARM, PROVEN) == SLOTS
 
