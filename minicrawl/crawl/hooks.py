@@ -63,10 +63,7 @@ StopRule = Callable[[Progress], bool]
 
 
 class Hooks:
-    """Hooks of one crawl.
-
-    `halt` is called when the stop rule applies, or when a hook has raised.
-    """
+    """Hooks of one crawl; `halt` is called when the stop rule applies or a hook has raised."""
 
     def __init__(
         self,
@@ -104,10 +101,7 @@ class Hooks:
     async def hand_over(
         self, url: str, fetched: Response, parsed: ParsedPage, reading: int, *, strip_marks: bool
     ) -> ParsedPage | Exception:
-        """Call `on_page`. Return the page with the links that it enqueued.
-
-        If the page does not count as handed over, return the exception of `on_page`.
-        """
+        """Call `on_page`. Return the page with links that it enqueued, or why it does not count."""
         page = page_read(url, fetched, parsed, reading, strip_marks=strip_marks)
         error = await self._call(page)
         again = MOST_CALLS - 1 if self._on_error == "retry" else 0

@@ -83,10 +83,7 @@ class Crawler:
         return reason
 
     async def attend(self, work: Coroutine[None, None, None]) -> bool:
-        """Run `work`, which requests URLs that are not pages, when all turns are over.
-
-        Return False if it was cut short.
-        """
+        """Run `work`, which requests what are not pages. Return False if it was cut short."""
         keep_while = self._recorder.committer.keep_while
         return await keep_while(partial(self._attend, work), self._report_room)
 

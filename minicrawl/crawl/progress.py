@@ -89,10 +89,7 @@ class DiscoveryRate:
     """Rate of new pages in recent readings."""
 
     def __init__(self, read: int, known: int, rate: float | None = None) -> None:
-        """Set up; `rate` is that of an earlier run.
-
-        Without it, the rate of all readings so far is used.
-        """
+        """Set up; `rate` is that of an earlier run, or by default that of all readings so far."""
         first: tuple[int, float] = (0, 0 if read else known)
         if rate is not None:
             first = (read - _width(read), known - rate * _width(read))

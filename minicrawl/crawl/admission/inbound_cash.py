@@ -126,7 +126,9 @@ class InboundCash:
         self.site_index = SiteIndex(site_table, self._credit_site)
         self._site_table, self._host_of = site_table, host_of
         self._accounts, self._seeds = accounts, seeds
-        self._gifts = Gifts()
+        # Gifts that are not counted yet: adding one is cheap, and many are counted at once.
+        self._links, self._givers = array("I"), array("I")
+        self._lengths, self._amounts = array("I"), array("q")
         self._to_pages = np.zeros(1 << _TABLE_BITS, dtype=np.int64)
         """Cash of pages, in a table of a fixed size: pages with the same place share one sum."""
         self._from_strangers = array("q")  # cash to hosts
@@ -134,11 +136,17 @@ class InboundCash:
     def add(self, host: int, plans: Iterable[Plan]) -> None:
         """Add the gifts of the host's pages."""
         for plan in plans:
-            self._gifts.add(host, plan.links, plan.share)
+            self._add(host, plan.links, plan.share)
             for link, atoms in plan.extras:
-                self._gifts.add(host, (link,), atoms)
-        if len(self._gifts) >= _AT_ONCE:
+                self._add(host, (link,), atoms)
+        if len(self._links) >= _AT_ONCE:
             self.count()
+
+    def _add(self, host: int, links: Sequence[int], amount: int) -> None:
+        self._links.extend(links)
+        self._givers.append(host)
+        self._lengths.append(len(links))
+        self._amounts.append(amount)
 
     def receive(self, pages: Sequence[int], atoms: Sequence[int]) -> None:
         """Count gifts from strangers at unknown networks to these pages."""
@@ -161,9 +169,13 @@ class InboundCash:
     def count(self) -> None:
         """Add up the gifts that leave their host, their site, or both site and network."""
         self._grow()
-        links, givers, atoms = self._gifts.take()
-        if not len(links):
+        if not self._links:
             return
+        lengths, links = np.array(self._lengths), np.array(self._links)
+        givers = np.repeat(np.array(self._givers), lengths)
+        atoms = np.repeat(np.array(self._amounts), lengths)
+        for column in (self._links, self._givers, self._lengths, self._amounts):
+            del column[:]
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
         away = hosts != givers
         self._accounts.hosts.earn_many(hosts[away], atoms[away])
@@ -199,10 +211,7 @@ class InboundCash:
         return self._to_pages[pages & _IN_TABLE], to_hosts
 
     def to_sites(self, endowment: float) -> NDArray[np.float64]:
-        """Return for each host the cash that other sites and the user gave to its site, in atoms.
-
-        The user gave the endowment to the hosts of seeds.
-        """
+        """Return what other sites, and the user by the endowment, gave to each host's site."""
         self.count()
         given = np.array(self._from_strangers, dtype=np.float64)
         given[list(self._seeds)] += endowment / max(len(self._seeds), 1)
@@ -231,33 +240,3 @@ class InboundCash:
 
     def _rank_of_stranger(self, host: int) -> tuple[bool, int, int]:
         return host in self._seeds, self._from_strangers[host], -host
-
-
-class Gifts:
-    """Gifts that are not counted yet: adding one is cheap, and many are counted at once."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._links, self._givers = array("I"), array("I")
-        self._lengths, self._shares = array("I"), array("q")
-
-    def __len__(self) -> int:
-        return len(self._links)
-
-    def add(self, giver: int, links: Sequence[int], share: int) -> None:
-        """Add a gift of a host along each of these links."""
-        self._links.extend(links)
-        self._givers.append(giver)
-        self._lengths.append(len(links))
-        self._shares.append(share)
-
-    def take(self) -> tuple[NDArray[np.uint32], Hosts, Atoms]:
-        """Remove all gifts. Return the target, the giving host and the amount for each link."""
-        lengths = np.array(self._lengths)
-        links = np.array(self._links)
-        givers = np.repeat(np.array(self._givers), lengths)
-        shares = np.repeat(np.array(self._shares), lengths)
-        self._begin()
-        return links, givers, shares

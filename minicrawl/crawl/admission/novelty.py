@@ -204,10 +204,7 @@ class Seen:
         self._pages = np.zeros(1 << bits, dtype=np.uint32).data
 
     def first(self, host: int, kind: int, code: int, page: PageId) -> int | None:
-        """Return the page of the host that had this code before, or enter this one.
-
-        The code 0 stands for no text, which is never repeated.
-        """
+        """Return the page of the host that had this code before, or enter this one. 0 is none."""
         if not code:
             return None
         # The host is in the code: pages of different hosts with one text are copies, which

@@ -68,11 +68,7 @@ class Quotas:
         self._unlimited_sites: set[int] = set()
         self._prepaid: set[int] = set()
         """Hosts that were asked, and have had no page yet; the first one is charged."""
-        self._accounts = Accounts(
-            QuotaAccounts(host_pages),
-            QuotaAccounts(site_pages),
-            QuotaAccounts(site_pages),
-        )
+        self._accounts = Accounts(*map(QuotaAccounts, (host_pages, site_pages, site_pages)))
         self.inbound_cash = InboundCash(sites, host_of, self._accounts, self._seeds)
         self._site_index = self.inbound_cash.site_index
 

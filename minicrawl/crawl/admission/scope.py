@@ -141,10 +141,7 @@ def _filter(scope: str) -> Callable[[str], bool] | None:
 def gate_for(
     recorder: Recorder, scope: Scope, accept: Callable[[str], bool] | None = None
 ) -> ScopeGate:
-    """Return the gate for the seeds, widened by the pages that they have redirected to so far.
-
-    It denies the URLs that were taken down.
-    """
+    """Return the gate for the seeds and what they redirect to; it denies what was taken down."""
     gate = ScopeGate(scope, recorder.seeds.urls(), accept, tables.taken_down(recorder.counters))
     for url in recorder.seeds.redirect_targets():
         gate.widen(url)

@@ -48,10 +48,7 @@ class SiteIndex:
         return self._networks[host] if host < len(self._networks) else UNKNOWN
 
     def locate(self, host: int, address: str) -> bool:
-        """Set the address of a host.
-
-        Return whether its network was unknown before and is known now.
-        """
+        """Set the address of a host. Return whether its network is known only since."""
         name = network_of(address)
         if name is None:
             return False
@@ -75,10 +72,7 @@ class SiteIndex:
         return np.frombuffer(self._networks, dtype=np.uint32)[hosts]
 
     def differ(self, hosts: Hosts, others: Hosts) -> NDArray[np.bool_]:
-        """Return for each pair whether its hosts are strangers.
-
-        An address and a name always are; no site is looked up for such a pair.
-        """
+        """Return whether the hosts of each pair are strangers, as a name and an address are."""
         self.grow()
         is_address = np.frombuffer(self._is_address, dtype=np.uint8)
         differ: NDArray[np.bool_] = is_address[hosts] != is_address[others]

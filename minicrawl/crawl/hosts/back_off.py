@@ -56,10 +56,7 @@ class BackOff:
         return True
 
     def defer(self, host: Host, answer: Failed) -> bool:
-        """Count a failure; put the host down if it cannot be reached.
-
-        Return whether to contact it again later, after a pause or when it is up.
-        """
+        """Count a failure. Return whether to contact the host again later, in this run."""
         tries = tries_of(answer.kind, self._max_tries)
         if self.strike(host, answer) and host.strikes < tries:
             return True

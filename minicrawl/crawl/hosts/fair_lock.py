@@ -25,32 +25,27 @@ class FairLock:
 
     def __init__(self) -> None:
         self._strangers_s = 0.0
-        self._is_taken = False
+        self.is_taken = False
+        """True while the lock is held."""
         self._waiting: dict[asyncio.Future[None], tuple[str, int]] = {}
         self._numbers = count()
         self._costs_s: OrderedDict[str, float] = OrderedDict()
 
-    @property
-    def is_taken(self) -> bool:
-        """True while the lock is held."""
-        return self._is_taken
-
     @asynccontextmanager
     async def held_for(self, host: str) -> AsyncIterator[None]:
         """Wait for the lock, and hold it."""
-        if self._is_taken:
+        if self.is_taken:
             called = asyncio.get_running_loop().create_future()
             self._waiting[called] = host, next(self._numbers)
             try:
                 await called
             except asyncio.CancelledError:
                 self._waiting.pop(called, None)
-                if (
-                    called.done() and not called.cancelled()
-                ):  # handed to us already: hand the lock on
+                # Handed to us already: hand the lock on.
+                if called.done() and not called.cancelled():
                     self._call_next()
                 raise
-        self._is_taken = True
+        self.is_taken = True
         try:
             yield
         finally:
@@ -68,7 +63,7 @@ class FairLock:
     def _call_next(self) -> None:
         """Hand the lock to the next waiting host, which holds it from this moment on."""
         waiting = [called for called in self._waiting if not called.cancelled()]
-        self._is_taken = bool(waiting)
+        self.is_taken = bool(waiting)
         if waiting:
             called = min(waiting, key=self._rank)
             del self._waiting[called]

@@ -60,10 +60,7 @@ class HostOnboarding:
         self._usage_files = UsageFiles(gate, requests, self.robots, emit)
 
     def is_known(self, host: Host) -> bool:
-        """Return whether pages of the host may be requested: its address and rules are known.
-
-        No sitemap comes before them, and its files of usage preferences were read.
-        """
+        """Return whether pages of the host may be requested, as no file comes before them."""
         return (
             host.address is not None
             and host.has_current_rules(self._clock.today())

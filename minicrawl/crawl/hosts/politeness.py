@@ -163,10 +163,7 @@ class HostTable(dict[int, Host]):
         return first if at_addresses is None else min(first, at_addresses)
 
     def release_expensive(self, now: float) -> bool:
-        """Resume one host that waits for its costs, if no other host is due soon.
-
-        Return whether a host was resumed.
-        """
+        """Resume a host that waits for its costs, if there is one and no other is due soon."""
         released = self._fair_share.release_first(now, self.next_wake())
         if released is None:
             return False

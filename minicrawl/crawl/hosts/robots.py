@@ -112,10 +112,7 @@ class Robots:
                     await self._ask(host)
 
     def recall(self, host: Host) -> None:
-        """Load the stored state of the host, and rules that this run evicted from memory.
-
-        This is cheap if there is nothing to load.
-        """
+        """Load the stored state of the host, and rules that this run evicted, if there are any."""
         if host.recalled:
             if host.rules_evicted and not host.has_long_stored_rules:
                 self._load(host)

@@ -60,10 +60,7 @@ class SideRequests:
 
     @property
     def idle(self) -> int:
-        """Number of turns without a request.
-
-        A few turns that wait for a parser do not count: they keep their slots.
-        """
+        """Number of turns without a slot; a few that wait for a parser keep theirs."""
         few = self.hosts.politeness.concurrency // 4
         return len(self._waiting) + max(self.waiting_to_be_read - few, 0)
 
@@ -150,10 +147,7 @@ class SideRequests:
         return visit
 
     async def wait_until_ready(self, host: Host) -> None:
-        """Wait until the host may be contacted.
-
-        No request follows, so the next waiting request is called at once.
-        """
+        """Wait until the host may be contacted, but let the next waiting request go."""
         await self._wait_for_turn(host, self._of_pages)
         self.hosts.resume_when_ready(host, self.clock.now())
 

@@ -38,10 +38,7 @@ class DepthTracker:
         return self._depth[page] > self._limit
 
     def shorten(self, page: PageId, spending: Spending) -> list[int]:
-        """Shorten paths along the links of a page.
-
-        Return the pages that were refused as too far and are near enough now.
-        """
+        """Shorten paths along the links of a page. Return refused pages that are near enough."""
         near_enough = []
         paths = deque([(page, spending)])
         while paths:
@@ -61,10 +58,7 @@ class DepthTracker:
         return near_enough
 
     def begin_at(self, page: PageId, depth: int = 0) -> list[int]:
-        """Start a path at the page, which is a seed, or at a `depth` that another shard found.
-
-        Return the pages that were refused as too far and are near enough now.
-        """
+        """Start a path at a seed, or at a `depth` that another shard found. Return as `shorten`."""
         if depth and self._depth[page] <= depth:
             return []
         self._depth[page] = min(depth, FARTHEST)

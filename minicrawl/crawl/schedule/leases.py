@@ -214,10 +214,7 @@ class LeaseScheduler:
             self._dead.give_back(lease.page)
 
     def end(self, lease: Lease, fresh_s: float, new_links: int) -> None:
-        """End the turn of a page that may be read again.
-
-        Its response is fresh for `fresh_s`, and had `new_links` to pages that were unknown.
-        """
+        """End the turn of a page that may be read again, whose response had links to new pages."""
         document, is_again = self._recorder.pages.document(lease.page), lease.page in self.refresh
         if self._frontier.state[lease.page] in DEAD:
             self.refresh.watched.forget(lease.page)

@@ -70,16 +70,10 @@ class PageQueue(Protocol):
         """Return whether a ready host has waiting pages."""
 
     def precedence(self, host: int) -> float:
-        """Return the precedence of a host.
-
-        The lowest comes first, whatever the keys of its pages.
-        """
+        """Return the precedence of a host: the lowest comes first, before keys count."""
 
     def key(self, page: PageId) -> int:
-        """Return the sort key of a page.
-
-        Among hosts of equal precedence, the largest comes first.
-        """
+        """Return the key of a page: the largest comes first among hosts of equal precedence."""
 
 
 class PageHosts(Protocol):
@@ -231,10 +225,7 @@ def queue_of(
     importance: ImportanceOfHosts | None = None,
     value_weight: float = 0.0,
 ) -> PageQueue:
-    """Return the queue of an order, built in or of a package.
-
-    With the `importance` of sites, the most important one comes first.
-    """
+    """Return the queue of an order; with the `importance` of sites, by sites first."""
     if strategy != "siblings":
         keys = KEYS.get(strategy)
         order = _added(frontier, strategy) if keys is None else keys(frontier.ledger)

@@ -151,10 +151,7 @@ class WatchedPages:
     def list_paid(
         self, pages: NDArray[np.uint32], floor_of: array[float], today: float
     ) -> list[tuple[int, int, float]]:
-        """List the paid pages whose worth reaches the floor of the host, or has changed notably.
-
-        Return them as (host, page, worth).
-        """
+        """List paid pages whose worth reaches the floor or has changed: host, page, worth."""
         if not self._pages:
             return []
         known = np.frombuffer(self._place_of, dtype=np.int32)

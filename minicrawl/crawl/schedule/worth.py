@@ -62,10 +62,7 @@ def by_age(readings: Readings) -> Floats:
 
 
 class RandomRevisits:
-    """Random order: a page that was read is due again after a random time.
-
-    Any page has an equal chance. The draws are the same in every run.
-    """
+    """Random order: a page is due again after a random time, the same one in every run."""
 
     def __init__(self) -> None:
         self._due: dict[int, tuple[float, float]] = {}

@@ -62,10 +62,7 @@ class TurnEnds:
         self._before_settling = LoopRounds()
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
-        """Look up the links of the page and settle it, which ends its turn.
-
-        If the page is requested again, its turn is suspended instead.
-        """
+        """Look up the links of the page and settle it; end its turn, or suspend it."""
         if parsed is not None:
             parsed = await self._with_known_links(turn, parsed)
         await self._before_settling.turn()
