@@ -26,7 +26,7 @@ from minicrawl.archive.packing import pack_any
 from minicrawl.archive.record import AskedBy
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.side_requests import follow
-from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.progress import are_bytes_spent
 from minicrawl.crawl.rendering.cors import (
     cross_origin,
@@ -54,9 +54,8 @@ _SCRIPT_TYPE = "text/javascript"
 class PageResources:
     """Serves the requests of all pages of a crawl."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        self._context = context
-        self._onboarding: HostOnboarding = parts.onboarding
+    def __init__(self, context: CrawlContext, onboarding: HostOnboarding) -> None:
+        self._context, self._onboarding = context, onboarding
         self._keeps = bool(context.recorder.keeping) and context.settings.storing.keeps_failures
         self._cache = ResourceCache()
         self._under_way: dict[Hashable, asyncio.Task[ResourceAnswer]] = {}

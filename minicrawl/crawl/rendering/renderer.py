@@ -14,8 +14,11 @@ from contextlib import AsyncExitStack, contextmanager, nullcontext
 from functools import partial
 
 from minicrawl.config.values.kinds import AUTO
+from minicrawl.crawl.admission.novelty import NoveltyTracker
 from minicrawl.crawl.hosts.host import Host
-from minicrawl.crawl.parts import CrawlContext, CrawlParts
+from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.slots import RequestSlots
+from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.progress import RenderingProgress
 from minicrawl.crawl.rendering.page_resources import PageResources
 from minicrawl.crawl.rendering.policy import RenderPolicy, has_gained
@@ -37,9 +40,17 @@ Read = tuple[FetchResult, ParsedPage | None]
 class PageRenderer:
     """Renders the pages of one crawl."""
 
-    def __init__(self, context: CrawlContext, parts: CrawlParts, pool: RenderPool) -> None:
-        self._context, self._parts = context, parts
-        self._resources = PageResources(context, parts)
+    def __init__(
+        self,
+        context: CrawlContext,
+        onboarding: HostOnboarding,
+        slots: RequestSlots,
+        novelty: NoveltyTracker,
+        pool: RenderPool,
+    ) -> None:
+        self._context, self._slots, self._novelty = context, slots, novelty
+        self._requests = onboarding.requests
+        self._resources = PageResources(context, onboarding)
         self.pool, self._policy = pool, RenderPolicy()
         self._suspects = OrderedDict[str, None]()
         self._waiting = self._waiting_bytes = 0
@@ -71,7 +82,7 @@ class PageRenderer:
             request = Request(
                 url=turn.lease.url,
                 request_url=turn.request_url,
-                suspicious=self._parts.traps.novelty.suspicious(turn.host.id),
+                suspicious=self._novelty.suspicious(turn.host.id),
                 dictionary=self._context.recorder.dictionary,
             )
             page = PageToRender(request, fetched._replace(record=b""))
@@ -125,11 +136,11 @@ class PageRenderer:
         self._waiting_bytes += size
         has_room = self._waiting_bytes <= MOST_WAITING
         try:
-            with self._parts.side_requests.reading() if has_room else nullcontext():
+            with self._requests.reading() if has_room else nullcontext():
                 yield
         finally:
             self._waiting -= 1
             self._waiting_bytes -= size
             host.shared.to_render -= 1
-            self._parts.hosts.resume_name(host.shared, self._context.clock.now())
-            self._parts.slots.resume_one()
+            self._requests.hosts.resume_name(host.shared, self._context.clock.now())
+            self._slots.resume_one()

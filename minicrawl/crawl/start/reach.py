@@ -54,7 +54,9 @@ async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[
     async with open_render_pool(settings, archive) as pool:
 
         def attach(crawler: Crawler) -> None:
-            crawler.context.renderer = PageRenderer(crawler.context, crawler.parts, pool)
+            context, parts = crawler.context, crawler.parts
+            novelty = parts.traps.novelty
+            context.renderer = PageRenderer(context, parts.onboarding, parts.slots, novelty, pool)
 
         yield attach
 

@@ -70,7 +70,9 @@ def rendered_crawl(
 ) -> Any:
     async def attach(scene: Scene) -> None:
         context, parts = scene.crawler.context, scene.crawler.parts
-        context.renderer = browser.renderer = PageRenderer(context, parts, cast(Any, browser))
+        context.renderer = browser.renderer = PageRenderer(
+            context, parts.onboarding, parts.slots, parts.traps.novelty, cast(Any, browser)
+        )
 
     chosen = {"render": "auto", "scope": "host", "pages": 3, **settings}
     return crawl(web, path, *(seeds or (f"{A}/",)), during=attach, **chosen)
