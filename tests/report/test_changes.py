@@ -171,6 +171,17 @@ def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
         assert found == {f"{SITE}/word": (4, 6)}
 
 
+def test_a_diff_has_the_words_that_went_and_came(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "crawl.db"
+    day = datetime.fromtimestamp(crawled_twice(path, other_markup, keep="text"), UTC).isoformat()
+    options = ("--diff", "--store", path, "--since", day)
+    (row,) = as_json(capsys, "changes", *options)
+    assert (row["url"], row["diff"]) == (f"{SITE}/word", "many words {+many words+} in all")
+    assert f"{SITE}/word\n  {row['diff']}\n" in printed(capsys, "changes", *options)
+    html = printed(capsys, "changes", *options, "--html")
+    assert "many words <ins>many words</ins> in all" in html
+
+
 _STORY = "<p>" + "The river rose by a metre in the night, and the mill stands in water. " * 9
 
 

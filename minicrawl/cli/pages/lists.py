@@ -13,7 +13,15 @@ from typing import Any, Literal, NamedTuple
 import click
 
 from minicrawl.cli.options import ListOption
-from minicrawl.cli.output import NONE, percent, short_time, show_json, show_list, units
+from minicrawl.cli.output import (
+    NONE,
+    percent,
+    short_time,
+    show_json,
+    show_list,
+    show_paragraph,
+    units,
+)
 from minicrawl.cli.pages.explain import MOST_SHOWN
 from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
@@ -29,7 +37,7 @@ from minicrawl.report.selected_pages import (
 )
 from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.states import State
-from minicrawl.wording import counted
+from minicrawl.wording import counted, visible
 
 _TEXTS = (
     *("url", "text", "target", "source", "original", "end", "through", "stands_for"),
@@ -208,16 +216,34 @@ def pages(
     _show_rows(form, columns, [[row[name] for name in columns] for row in rows])
 
 
-@_listing(
-    further=click.option(
-        "--since",
-        metavar="TIME",
-        type=Moment(),
-        help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, "
-        "7d).  [default: since the last crawl began]",
-    ),
+@click.command()
+@click.option(
+    "--since",
+    metavar="TIME",
+    type=Moment(),
+    help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, 7d).  "
+    "[default: since the last crawl began]",
 )
-def changes(snapshot: Snapshot, host: str | None, since: float | None) -> Found:
+@click.option(
+    "--diff", is_flag=True, help="Show the words that went and came, as git diff --word-diff."
+)
+@click.option("--html", "as_html", is_flag=True, help="Print the changes as a page of HTML.")
+@_host_option
+@count_option(MOST_SHOWN)
+@_exit_code_option
+@_form_options
+@store_option
+def changes(
+    store: Path,
+    host: str | None,
+    n: int,
+    since: float | None,
+    form: Form,
+    *,
+    diff: bool,
+    as_html: bool,
+    has_exit_code: bool,
+) -> None:
     """List new, changed and removed pages.
 
     The most important pages come first. `what` is new, changed, fixed (a dead target that is there
@@ -225,9 +251,32 @@ def changes(snapshot: Snapshot, host: str | None, since: float | None) -> Found:
     its main text differs, or its whole text where it has no main text; `old_words` and `new_words`
     are the lengths of both texts. Any other page has changed if a byte differs.
     """
-    from minicrawl.report.states.changes import Change, changes as find_changes
+    from minicrawl.report.states import changes as found, text_diffs
 
-    return Change, find_changes(snapshot, since, host)
+    if as_html and (form != "table" or not diff):
+        raise click.UsageError("--html needs --diff, and neither --csv nor --json")
+    with snapshot(store) as view:
+        rows = found.changes(view, since, host)
+        shown = rows[: n or None]
+        parts = found.text_diffs(view, shown, since) if diff else []
+    texts = [text_diffs.as_plain(of_row) for of_row in parts]
+    columns = found.Change._fields
+    if as_html:
+        click.echo(text_diffs.page(store.name, zip(shown, parts, strict=True)), nl=False)
+    elif form != "table" and diff:
+        with_diffs = [(*row, text) for row, text in zip(shown, texts, strict=True)]
+        _show_rows(form, (*columns, "diff"), with_diffs)
+    else:
+        _show_rows(form, columns, shown)
+    for row, text in zip(shown, texts, strict=False) if form == "table" and not as_html else ():
+        if text:
+            click.echo()
+            click.echo(visible(row.url))
+            show_paragraph(visible(text), "  ")
+    if form == "table" and not as_html and len(rows) > n > 0:
+        click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
+    if has_exit_code and rows:
+        raise click.exceptions.Exit(1)
 
 
 def _all_verdicts(snapshot: Snapshot) -> str:

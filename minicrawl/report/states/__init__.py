@@ -3,6 +3,7 @@
 errors          pages that failed or were refused
 explanation     reasons for the rank and state of one page
 changes         pages that are new, changed or gone
+text_diffs      words that came to a page and went from it
 cuts            pages that a limit cut off
 discovery       how pages were found
 content_counts  URLs that were kept and left out, by type, host and reason

@@ -17,7 +17,7 @@ as unchanged.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -26,7 +26,8 @@ import numpy as np
 from minicrawl.errors import Damaged, NoText
 from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.selected_pages import hosts_named
-from minicrawl.report.snapshot import Snapshot, places_of_largest
+from minicrawl.report.snapshot import Snapshot, page_of, places_of_largest
+from minicrawl.report.states.text_diffs import Parts, text_diff
 from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.checks import CheckRow, all_checks
@@ -147,22 +148,36 @@ def _text_changes(
 ) -> Iterator[tuple[int, Words]]:
     """Yield the word counts of each changed page, before and now; None without both versions."""
     changed = [page for page, (kind, _) in changes.items() if kind == CHANGED]
+    for page, texts in _compared(snapshot, changed, since):
+        if texts is None:
+            yield page, None
+        else:
+            old, new = (text.split() for text in texts)
+            yield page, SAME if old == new else (len(old), len(new))
+
+
+def text_diffs(snapshot: Snapshot, rows: Sequence[Change], since: float | None) -> list[Parts]:
+    """Return the words that went from each changed page, and those that came."""
+    since = tables.last_run(snapshot.connection) if since is None else since
+    changed = [page_of(snapshot, row.url) for row in rows if row.what == CHANGED]
+    texts = {snapshot.url(page): both for page, both in _compared(snapshot, changed, since) if both}
+    return [text_diff(*texts[row.url]) if row.url in texts else [] for row in rows]
+
+
+def _compared(
+    snapshot: Snapshot, pages: Sequence[int], since: float
+) -> Iterator[tuple[int, tuple[str, str] | None]]:
+    """Yield the texts of each page before and now; None without both versions."""
     has_pages = tables.archive_end(snapshot.connection) is not None
-    if not changed or not has_pages or not archive_folder(snapshot.path).is_dir():
+    if not pages or not has_pages or not archive_folder(snapshot.path).is_dir():
         return
     from minicrawl.report.archived.made_texts import ComparedTexts
     from minicrawl.report.archived.page_versions import kept_pages
 
     with kept_pages(snapshot) as archive, ComparedTexts(snapshot, archive) as compared:
-        for page in changed:
+        for page in pages:
             with suppress(Damaged, NoText):  # `minicrawl check` reports damage
-                texts = compared.around(snapshot.url(page), since)
-                yield page, None if texts is None else _words(*texts)
-
-
-def _words(before: str, now: str) -> Words:
-    old, new = before.split(), now.split()
-    return SAME if old == new else (len(old), len(new))
+                yield page, compared.around(snapshot.url(page), since)
 
 
 def _found(snapshot: Snapshot, since: float) -> dict[int, tuple[str, float]]:
