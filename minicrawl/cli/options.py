@@ -31,7 +31,8 @@ from minicrawl.config.values import kinds
 from minicrawl.model import GRAPHS
 from minicrawl.wording import visible
 
-CONFIG_VARIABLE = f"{PREFIX}CONFIG"
+CONFIG_VARIABLE, NOTIFY_SECRET = f"{PREFIX}CONFIG", f"{PREFIX}NOTIFY_SECRET"
+"""Variables that are no settings: the file with settings, and the secret of --notify."""
 OWN_OPTIONS = "Options"
 
 Command = Callable[..., Any]
@@ -252,7 +253,7 @@ def warn_of_ignored(loaded: Loaded, rows: Iterable[Setting]) -> None:
 
 def warn_of_unknown_variables() -> None:
     """Warn about variables that look like a setting but are not."""
-    for line in unknown_variables(os.environ, (CONFIG_VARIABLE,)):
+    for line in unknown_variables(os.environ, (CONFIG_VARIABLE, NOTIFY_SECRET)):
         click.echo(f"minicrawl: {visible(line)}", err=True)
 
 

@@ -133,7 +133,7 @@ def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> None:
     settings = load(given, {}, None).settings
     refuse_contradictions(settings)
     check_types(settings.scope)
-    check_browser(settings.rendering)
+    check_browser(settings)
 
 
 def workers_of_node(loaded: Loaded) -> int:

@@ -1,6 +1,7 @@
 """Settings: frozen values in parts, so that each package gets only what it needs.
 
 parts        all settings: fields of the parts, each with default, kind, help and names
+host_settings  values for one host, or for all below a domain
 declaration  how a field declares a setting, and what follows from it
 strangers    which values of a stranger may weaken the user's own
 table        the settings of all parts, by section and by name

@@ -45,12 +45,14 @@ class SettingArguments(TypedDict, total=False):
     hours: str | None
     agent: str
     contact: str | None
+    host_setting: str | Sequence[str]
     timeout: Time
     max_body: Size
     max_file: Size
     raw_bodies: bool
     resolve: str | Sequence[str]
     name_server: str | Sequence[str]
+    notify: str | None
     allow_private: bool | None
     workers: int | Literal["auto"]
     proxy: str | Sequence[str]

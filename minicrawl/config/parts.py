@@ -21,6 +21,7 @@ from pathlib import Path
 
 from minicrawl import ext
 from minicrawl.config.declaration import setting
+from minicrawl.config.host_settings import HOST_SETTING, politeness_of
 from minicrawl.config.strangers import (
     allows_more,
     differs,
@@ -186,6 +187,8 @@ class Order:
 
     width: float = 8.0
     """Not a setting. Width of a window without a size; windows were measured with this one."""
+    watch: tuple[tuple[str, float], ...] = ()
+    """Not a setting. URLs or patterns of the only pages to read again, once so many seconds old."""
     replay: int = 0
     """Not a setting. Pages per fetch that spend their cash again along stored links: none, because
     converged ranks, computed beside the ledger, serve reports better.
@@ -310,6 +313,17 @@ class Politeness:
         kept=True,
     )
 
+    host_settings: tuple[str, ...] = setting(
+        (),
+        kinds.several(HOST_SETTING),
+        "Use another value for this host, or for all hosts below *.NAME, of delay, per-host, "
+        "max-rate, hours, agent, robots (with permission), render or proxy: slow.example.org:"
+        'delay=10. Repeatable; none for no host. In a file, [hosts."slow.example.org"] has '
+        "them, with header, auth, bearer and client-cert.",
+        name="host-setting",
+        kept=True,
+    )
+
     # Not settings:
     delay_factor: float = 5.0
     """Delay of --delay auto as a multiple of the response time: at most a sixth of a host's load is
@@ -326,6 +340,10 @@ class Politeness:
     """Failures that put a host down. Each success halves the count."""
     silent_share: float = 0.5
     """Maximum share of connections for hosts that have not responded recently."""
+
+    def of_host(self, name: str) -> "Politeness":
+        """Return the politeness towards a host."""
+        return politeness_of(self, name) if self.host_settings else self
 
     def delay_after(self, answer_s: float | None, *, is_local: bool = False) -> float:
         """Return the delay for a host with this response time (None before the first response).
@@ -380,6 +398,14 @@ class Network:
         "Look hosts up at this name server, ADDRESS[:PORT], and cache addresses for their TTL; "
         "system uses the system's resolver and caches for 5 minutes. Repeatable; none for the "
         "name servers of this system.",
+        weakens=differs,
+    )
+    notify: str | None = setting(
+        None,
+        kinds.optional(networks.HOOK),
+        "Post what changed, what is broken and how the run ended, as JSON to this URL after each "
+        "run, signed by the secret in MINICRAWL_NOTIFY_SECRET (X-Hub-Signature-256); none for no "
+        "post.",
         weakens=differs,
     )
     allow_private: bool | None = setting(
@@ -438,6 +464,8 @@ class Network:
     """Limit of a response head: eight times what servers usually accept of a request head."""
     max_codings: int = 3
     """Nested content codings. Servers use one, rarely two; each multiplies the size of a bomb."""
+    host_settings: tuple[str, ...] = ()
+    """Settings of hosts, among them their proxies."""
     no_proxy: tuple[str, ...] = (ENVIRONMENT,)
     """Hosts contacted without a proxy; by default those in NO_PROXY."""
 
@@ -557,11 +585,6 @@ class Rendering:
     """Limit of requests per page. Each waits for its host's turn."""
     max_memory: int = 1_000_000_000
     """Memory limit of a browser; a usual page takes 200 to 400 MB."""
-
-    @property
-    def is_on(self) -> bool:
-        """True if any pages are rendered."""
-        return self.render != "never"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from minicrawl.config import parts
 from minicrawl.config.declaration import Setting
+from minicrawl.config.host_settings import HOST_SETTINGS, host_setting, rules_for
 from minicrawl.config.removed import GONE
 from minicrawl.config.sources import (
     Given,
@@ -103,6 +104,22 @@ class Settings:
     def longest_file_bytes(self) -> int:
         """Size limit of a file, whether a page links to it or needs it."""
         return min(self.network.max_file_bytes, _LONGEST_FILE)
+
+    @property
+    def render_values(self) -> set[str]:
+        """Values of `render`, of all hosts and of single ones."""
+        rules = map(host_setting, self.politeness.host_settings)
+        return {self.rendering.render, *(rule.value for rule in rules if rule.name == "render")}
+
+    @property
+    def is_rendering(self) -> bool:
+        """True if any pages are rendered."""
+        return self.render_values != {"never"}
+
+    def render_of(self, host: str) -> str:
+        """Return the value of `render` for a host."""
+        rule = rules_for(self.politeness.host_settings, host).get("render")
+        return self.rendering.render if rule is None else rule.value
 
     @property
     def asks_beside(self) -> bool:
@@ -198,13 +215,25 @@ def load(
 
 def harmless(source: Source, own: Settings) -> tuple[Source, Mapping[str, str]]:
     """Split an untrusted source: return its harmless values, and the places of the others."""
-    rows = {name: BY_NAME[name] for name in source}
     ignored = {
-        name: source[name].place
-        for name, row in rows.items()
-        if row.weakens is not None and row.weakens(source[name].read_as(row), own.value(row))
+        name: given.place for name, given in source.items() if _does_more(BY_NAME[name], given, own)
     }
-    return {name: value for name, value in source.items() if name not in ignored}, ignored
+    admitted = {name: given for name, given in source.items() if name not in ignored}
+    if HOST_SETTINGS in ignored:  # the other rules may be longer delays, which are kept
+        row, given = BY_NAME[HOST_SETTINGS], source[HOST_SETTINGS]
+        texts: Any = given.read_as(row)
+        rules = [text for text in texts if not _does_more(row, replace(given, value=text), own)]
+        admitted[HOST_SETTINGS] = replace(given, value=rules)
+    return admitted, ignored
+
+
+def _does_more(row: Setting, given: Given, own: Settings) -> bool:
+    """Return whether a stranger's value does more than the user's own."""
+    value: Any = given.read_as(row)
+    if row.name != HOST_SETTINGS:
+        return row.weakens is not None and row.weakens(value, own.value(row))
+    rules = (host_setting(text) for text in value if text not in own.politeness.host_settings)
+    return any(_does_more(rule.setting, Given(rule.value, given.place), own) for rule in rules)
 
 
 def told_ignored(places: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl.config.declaration import PREFIX, Setting, variable_of
+from minicrawl.config.host_settings import spread
 from minicrawl.config.removed import FORMER, GONE, renewed
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.values.kinds import InvalidValue
@@ -108,12 +109,23 @@ def from_file(file: Path) -> Source:
         order = document.setdefault("order", {})
         if isinstance(order, dict):
             document["order"] = renewed(order | former)
+    hosts = document.pop("hosts", {})
     for key, value in _flat(place, document):
         if (name := _last(key)) in GONE:
             raise removed_error(f"{place}{key}", name)
         if key not in _BY_KEY:
             raise UsageError(f"{place}{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
         given[_BY_KEY[key].name] = Given(value, f"{place}{key}", " = ")
+    try:
+        of_hosts = spread(hosts)
+    except InvalidValue as unfit:
+        raise UsageError(f"{place}hosts.{unfit.value}: {unfit.wanted}") from None
+    for name, texts in of_hosts.items():
+        if (of_all := given.get(name)) is not None:
+            own = of_all.value if isinstance(of_all.value, list) else [of_all.value]
+            given[name] = Given([*own, *texts], of_all.place, " = ")
+        else:
+            given[name] = Given(texts, f"{place}hosts", " = ")
     return given
 
 

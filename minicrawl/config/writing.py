@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl.config.declaration import Setting
+from minicrawl.config.host_settings import HOST_SETTINGS, is_of_proxy
 from minicrawl.config.settings import Loaded, Settings
 from minicrawl.config.table import KEPT, SECTIONS, TABLE
 from minicrawl.config.values.kinds import NONE
@@ -36,11 +37,10 @@ def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
 
 def as_kept(loaded: Loaded) -> dict[str, object]:
     """Return the settings that a store keeps for the next run, by name: given now or before."""
-    return {
-        setting.name: plain(loaded.settings, setting)
-        for setting in KEPT
-        if loaded.is_given(setting)
-    }
+    given = {row.name: plain(loaded.settings, row) for row in KEPT if loaded.is_given(row)}
+    if isinstance(texts := given.get(HOST_SETTINGS), list):  # proxies may have logins
+        given[HOST_SETTINGS] = [text for text in texts if not is_of_proxy(text)]
+    return given
 
 
 def plain(settings: Settings, setting: Setting) -> object:

@@ -128,6 +128,24 @@ def test_an_update_has_the_budget_of_the_last_run(site: Site, capsys: Captured) 
 
 
 @pytest.mark.slow
+def test_watched_pages_are_read_again_when_their_time_has_come(
+    site: Site, capsys: Captured
+) -> None:
+    _, server = site
+    assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0
+    for options, paths in (
+        (["--watch", "/(apples|pears)$=1ms"], {"/apples", "/pears"}),
+        (["--watch", f"http://{HOST}/=1ms", "--watch", "/figs=1d"], {"/"}),
+        (["--watch", "/figs=1d"], set()),
+    ):
+        server.requests.clear()
+        updated(capsys, *options)
+        asked = {url.removeprefix(f"http://{HOST}") for url in server.requests}
+        assert {path for path in asked if "robots" not in path} == paths
+    assert "--watch" in refusal(capsys, "update", "--watch", "/figs=soon")
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("site")
 def test_a_limit_of_an_update_counts_for_this_update_alone(capsys: Captured) -> None:
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "--pages", "50", "-q"]) == 0

@@ -159,6 +159,7 @@ WEAK: dict[str, object] = {
     "keep-credentials": True,
     "sign-requests": "/key.pem",
     "insecure": ["*.example"],
+    "notify": "https://hook.example/",
     "bind-address": ["127.0.0.1"],
     "name-server": ["192.0.2.1"],
     "resolve": ["*=127.0.0.1:80"],

@@ -14,9 +14,9 @@ from minicrawl.opic.windows import by_name
 
 every_setting = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 LIMITS = {
-    "order": "width replay",
+    "order": "width watch replay",
     "politeness": "delay_factor min_delay_s max_delay_s max_pause_s max_strikes silent_share",
-    "network": "max_head_bytes max_codings no_proxy",
+    "network": "max_head_bytes max_codings host_settings no_proxy",
     "rendering": "max_s max_requests max_memory",
     "limits": "max_sitemaps",
     "traps": "max_segments max_repeats",

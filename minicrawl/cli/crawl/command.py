@@ -40,6 +40,7 @@ from minicrawl.cli.options import (
 )
 from minicrawl.config import Loaded
 from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.values.kinds import PATTERN, TIME, InvalidValue
 from minicrawl.config.values.networks import has_login, hidden_login, without_login, without_logins
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import CRAWLED
@@ -153,12 +154,14 @@ def crawl(
     stdin. Run the same command again to resume the crawl; SEEDS are then optional.
     """
     del options  # the session and the companions take theirs from the context
+    from minicrawl.cli.crawl.notices import refuse_without_secret
     from minicrawl.cli.crawl.session import RunOptions, Session
 
     given, arguments = context.params, context.meta[_ARGUMENTS]
     request = CrawlRequest(loaded, given, resume_command(arguments))
     _refuse_conflicts(request)
     _warn_of_logins(loaded, seeds)
+    refuse_without_secret(loaded.settings)
     if any(companion.crawls_instead(request) for companion in companions()):
         return
     with ExitStack() as stack:
@@ -194,6 +197,8 @@ def _refuse_conflicts(request: CrawlRequest) -> None:
         cluster_door()
         if given["sink"]:
             raise click.UsageError("--sink and --cluster cannot be combined")
+        if request.loaded.settings.network.notify:
+            raise click.UsageError("--notify and --cluster cannot be combined")
     for companion in companions():
         companion.refuse(request)
     if given["quiet"] and given["verbose"]:
@@ -290,12 +295,42 @@ _OF_AN_UPDATE = frozenset(
 the others. Limits of all runs would end an update at its start."""
 
 
+class WatchedPages(click.ParamType[tuple[str, float]]):
+    """A URL or a regular expression, and the time after which its pages are read again."""
+
+    name = "URL|REGEX=TIME"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        pattern, _, interval = str(value).rpartition("=")
+        try:
+            return str(PATTERN.read(pattern)), float(str(TIME.read(interval)))
+        except InvalidValue as unfit:
+            self.fail(f"{value!r}: {unfit.value!r} {unfit.wanted}", param, ctx)
+
+
 @click.command(cls=CrawlCommand)
+@click.option(
+    "--watch",
+    multiple=True,
+    metavar=WatchedPages.name,
+    type=WatchedPages(),
+    help="Of the pages read before, request only those at this URL, or whose URLs match REGEX, "
+    "and only if they were last read TIME ago or longer: '/news/=1h'. Repeatable.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show only what changed, and warnings.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @loaded_options(without=[row.name for row in TABLE if row.name not in _OF_AN_UPDATE])
 @click.pass_context
-def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool) -> None:
+def update(
+    context: click.Context,
+    /,
+    loaded: Loaded,
+    watch: tuple[tuple[str, float], ...],
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Fetch the pages of a crawl again, with the store's own settings, and say what changed.
 
     Each page is requested once, those that have probably changed first. On hosts whose sitemaps
@@ -304,6 +339,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     again: at least once a week, sooner if they have just failed. The limit of pages is that of the
     last `crawl`. Run the same command every night, and list the pages with `minicrawl changes`.
     """
+    from minicrawl.cli.crawl.notices import refuse_without_secret
     from minicrawl.cli.crawl.session import RunOptions, Session
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
@@ -311,6 +347,7 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     store = loaded.settings.storing.store
     _refuse_missing_store(store)
     _warn_of_logins(loaded, ())
+    refuse_without_secret(loaded.settings)
     with reading(store) as connection:
         counters = tables.counters(connection)
         if tables.settings(connection).get("deterministic"):
@@ -325,13 +362,15 @@ def update(context: click.Context, /, loaded: Loaded, quiet: bool, as_json: bool
     received = counters.get("wire_bytes")
     if (more := loaded.settings.budget.body_bytes) is not None and isinstance(received, int):
         values["bytes"] = received + more  # the limit of a crawl counts the bytes of all runs
-    again = replace(loaded, settings=loaded.settings.with_values(values))
+    settings = loaded.settings.with_values(values)
+    order = replace(settings.order, watch=watch)
+    again = replace(loaded, settings=replace(settings, order=order))
     command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
     with ExitStack() as stack:
         given = {"seeds": (), "fresh": False, "sink": None}
         # The store keeps the command of the crawl itself, and its limits.
         crawl = _open_crawl(CrawlRequest(again, given, command), None, None, stack)
-        session = Session(crawl, RunOptions(resume=command, quiet=quiet))
+        session = Session(crawl, RunOptions(kind="update", resume=command, quiet=quiet))
         session.run()
         _show_changes(store, session.not_requested, as_json=as_json)
         session.fail_without_success()

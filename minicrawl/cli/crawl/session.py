@@ -26,6 +26,7 @@ from minicrawl.cli.companions import companions
 from minicrawl.cli.crawl.display import Lines, display
 from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed, as_line
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
+from minicrawl.cli.crawl.notices import notify
 from minicrawl.cli.crawl.watching import GraphKey, Hear, may_hear_keys, watched
 from minicrawl.cli.options import naming
 from minicrawl.cli.output import show_json
@@ -71,6 +72,7 @@ class RunOptions:
     """The options of this run. The settings belong to the crawl."""
 
     resume: str  # the command that resumes the crawl
+    kind: str = "crawl"  # or update
     update: str | None = None  # the command that reads its pages again; None for the demo web
     is_demo: bool = False
     quiet: bool = False
@@ -132,6 +134,10 @@ class Session:
             self._print(f"{self._reason}", "bold")
             for name, value in self._facts():
                 self._print(f"  {name:<{_LABEL}}{value}")
+        if self._crawl.settings.network.notify:
+            run = {"event": self._options.kind} | self._result(self._reason)
+            if why := notify(self._crawl.settings, run, time.time()):
+                self._print(f"--notify: {why}")
         if self._reason is events.Reason.STOPPED:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
@@ -139,6 +145,9 @@ class Session:
 
     def _summary(self, reason: events.Reason) -> dict[str, object]:
         """Return the summary of this run and the status of the store, as JSON."""
+        return self._result(reason) | {"status": self._found, "cut": self._cuts}
+
+    def _result(self, reason: events.Reason) -> dict[str, object]:
         counter = self._state.counter
         return {
             "reason": reason.word,
@@ -147,8 +156,6 @@ class Session:
             "failed": counter.failed,
             "seconds": round(self._state.speed.elapsed_s, 3),
             "store": str(self._store),
-            "status": self._found,
-            "cut": self._cuts,
         }
 
     def _subscribe(self, shown: Lines, stack: ExitStack) -> None:

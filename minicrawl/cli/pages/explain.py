@@ -86,6 +86,8 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
     if place := explanation.place:
         yield "in the queue", f"{place.of_all:,} of {place.all_waiting:,}"
         yield "on its host", f"{place.of_host:,} of {place.host_waiting:,}"
+    for rule in explanation.host_settings:
+        yield "setting", rule
     for reason in explanation.reasons:
         yield "reason", reason
 

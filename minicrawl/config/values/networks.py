@@ -106,6 +106,7 @@ NAME_SERVER = text(
 RULE = ValueKind("HOST=ADDRESS", _read_rule)
 PROXY = ValueKind("URL", _read_proxy, mask=hidden_login)
 FILE_OF_A_HOST = ValueKind("[HOST=]FILE", _read_file_of_a_host, accepts="str | PathLike[str]")
+HOOK = replace(text("URL", "an http or https URL", r"https?://[^\s/]+\S*"), mask=hidden_login)
 BYPASS = text("HOST", "a host, an address, a network or *", r"[^\s,/]+(/[0-9]+)?")
 HOST = text(
     "HOST",

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from math import inf
 
 from minicrawl.config import Politeness
+from minicrawl.config.host_settings import rules_for
 from minicrawl.config.values.pace import hours_of, rates_of
 from minicrawl.crawl.hosts.addresses import AddressShares
 from minicrawl.model import FetchResult, Refused, Response
@@ -73,6 +75,14 @@ class CrawlPace:
         """Return the pace that the settings ask for, or None."""
         is_limited = politeness.max_rate is not None or politeness.hours is not None
         return cls(politeness, clock) if is_limited else None
+
+    @classmethod
+    def of_host(cls, politeness: Politeness, host: str, clock: Clock) -> CrawlPace | None:
+        """Return the pace that the settings of a host ask for, or None."""
+        rules = rules_for(politeness.host_settings, host)
+        rate, hours = (rules.get(name) for name in ("max-rate", "hours"))
+        own = replace(politeness, max_rate=rate and rate.read(), hours=hours and hours.read())
+        return cls.of(own, clock)
 
     @property
     def has_rates(self) -> bool:

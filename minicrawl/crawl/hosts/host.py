@@ -17,6 +17,7 @@ from math import inf
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import is_loopback
+from minicrawl.crawl.hosts.crawl_pace import CrawlPace
 from minicrawl.model import Failed, FetchResult, Response
 from minicrawl.states import Contact, State, policy_of
 from minicrawl.web.robots.rules import ANSWER_VALID_S, Rules
@@ -43,6 +44,7 @@ class NameState:
     to_render: int = 0  # pages that wait for a browser; no page is requested meanwhile
     answers: bool = False  # the last request was answered
     answer_s: float | None = None  # mean time of its responses
+    pace: CrawlPace | None = None  # its own, if limited
     hosts: list[Host] = field(default_factory=list, repr=False)
 
     @property
@@ -98,6 +100,7 @@ class Host:
 
     def delay_s(self, politeness: Politeness) -> float:
         """Return the delay between two requests: the larger of ours and its Crawl-delay, capped."""
+        politeness = politeness.of_host(self.shared.name)
         wanted_s = self.rules.crawl_delay_s if self.rules is not None else None
         is_local = self.address is not None and is_loopback(self.address)
         return max(

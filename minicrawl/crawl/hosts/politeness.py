@@ -66,6 +66,7 @@ class HostTable(dict[int, Host]):
         self._wakes: list[tuple[float, int]] = []  # heap: end of each host's delay
         self._side_requests: defaultdict[int, deque[Callable[[], None]]] = defaultdict(deque)
         self.pace: CrawlPace | None = None  # of the whole crawl, if limited
+        self.clock: Clock | None = None  # of hosts with a pace of their own
         self.charges_costs = True
         """False if processor time, which varies, must not affect the order."""
 
@@ -74,14 +75,24 @@ class HostTable(dict[int, Host]):
         name = urls.host(f"{origin}/")
         # Origins of one name share connections and delays. If they did not, a site whose links
         # mix http and https would be asked at twice the pace that the user set.
-        shared = self._names.setdefault(name, NameState(name))
+        if (shared := self._names.get(name)) is None:
+            clock = self.clock
+            pace = None if clock is None else CrawlPace.of_host(self.politeness, name, clock)
+            shared = self._names[name] = NameState(name, pace=pace)
         host = self[host_id] = Host(host_id, origin, shared)
         shared.hosts.append(host)
         return host
 
     def may_be_asked(self, host: Host, now: float) -> bool:
         """Return whether the host's delays and pauses are over and it takes one more request."""
-        return host.ready_at <= now and host.shared.takes_more(self.politeness.per_host)
+        return self._ready_at(host, now) <= now and self._takes_more(host)
+
+    def _takes_more(self, host: Host) -> bool:
+        return host.shared.takes_more(self.politeness.of_host(host.shared.name).per_host)
+
+    def _ready_at(self, host: Host, now: float) -> float:
+        pace = host.shared.pace
+        return host.ready_at if pace is None else max(host.ready_at, now + pace.wait_s(now))
 
     def has_room(self, host: Host, now: float) -> bool:
         """Return whether the host's address takes one more request."""
@@ -92,8 +103,8 @@ class HostTable(dict[int, Host]):
         host.in_use += 1
         host.shared.in_use += 1
         host.delay_next(now, self.politeness)
-        if self.pace is not None:
-            self.pace.begin(now)
+        for pace in filter(None, (self.pace, host.shared.pace)):
+            pace.begin(now)
         if host.address is not None:
             self.addresses.begin(host.address, now)
         self.resume_when_ready(host, now)
@@ -110,8 +121,8 @@ class HostTable(dict[int, Host]):
     def hear(self, host: Host, fetched: FetchResult, now: float) -> None:
         """Note the result of a request."""
         host.hear(fetched)
-        if self.pace is not None:
-            self.pace.receive(fetched, now)
+        for pace in filter(None, (self.pace, host.shared.pace)):
+            pace.receive(fetched, now)
 
     def charge(self, host: Host, cost_s: float, now: float, *, was_asked: bool = True) -> None:
         """Charge the processor time of a request, or of a page settled without one."""
@@ -125,9 +136,9 @@ class HostTable(dict[int, Host]):
 
     def resume_when_ready(self, host: Host, now: float) -> None:
         """Resume the host as soon as its delays and pauses are over."""
-        if not host.shared.takes_more(self.politeness.per_host):
+        if not self._takes_more(host):
             return
-        ready_at = host.ready_at
+        ready_at = self._ready_at(host, now)
         if ready_at > now:
             heappush(self._wakes, (ready_at, host.id))
         elif host.id in self._side_requests:
@@ -201,7 +212,7 @@ def hosts_of(
     """Return the hosts of a crawl."""
     politeness, targets = settings.politeness, resolve_targets(settings)
     hosts = HostTable(politeness, resume, origins, address_delay(politeness, targets))
-    hosts.pace = CrawlPace.of(politeness, clock)
+    hosts.pace, hosts.clock = CrawlPace.of(politeness, clock), clock
     hosts.charges_costs = not settings.order.deterministic
     return hosts
 

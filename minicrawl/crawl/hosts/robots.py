@@ -102,7 +102,7 @@ class Robots:
     async def learn(self, host: Host) -> None:
         """Load or request the rules. Other callers wait for the same response."""
         async with self._learning.setdefault(host.id, asyncio.Lock()):
-            if not self._politeness.robots:
+            if not self._politeness.of_host(host.shared.name).robots:
                 host.keep_rules(ALLOW_ALL, math.inf)
             elif host.has_long_stored_rules:
                 await self._recall_long(host)
@@ -130,7 +130,8 @@ class Robots:
 
     def _load(self, host: Host) -> Rules | None:
         """Load short rules at once; long ones are left for a turn of the host."""
-        stored = self._recorder.hosts.robots(host.id) if self._politeness.robots else None
+        obeys = self._politeness.of_host(host.shared.name).robots
+        stored = self._recorder.hosts.robots(host.id) if obeys else None
         if stored is None or len(stored[0]) > MOST_RECALLED_AT_ONCE:
             host.has_long_stored_rules = stored is not None
             return None

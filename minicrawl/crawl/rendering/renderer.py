@@ -96,8 +96,8 @@ class PageRenderer:
     def _is_worth(self, host: str, parsed: ParsedPage) -> bool:
         if parsed.refresh is not None:
             return False
-        if self._context.settings.rendering.render != AUTO:
-            return True
+        if (render := self._context.settings.render_of(host)) != AUTO:
+            return render != "never"
         return self._policy.is_worth(host, parsed.scripting or NO_SCRIPTS)
 
     def _taken(self, host: str, fetched: Response, before: ParsedPage, result: Rendered) -> Read:

@@ -37,6 +37,7 @@ balance  fetches that reading again is owed, of the crawl or of a host
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from math import inf
@@ -55,6 +56,7 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.queues.by_host import ImportanceOfHosts
 from minicrawl.ports import Clock
 from minicrawl.states import State
+from minicrawl.store.records import DocumentRow
 from minicrawl.store.tables import LEFT_OUT, SITEMAP_RECORDS
 
 _PATIENCE_S = 0.25
@@ -90,7 +92,7 @@ class LeaseScheduler:
         """Set up; `importance_of_sites` returns, for each host, the importance of its site."""
         frontier = recorder.frontier
         self._recorder, self._frontier, self._clock = recorder, frontier, clock
-        self._share = settings.order.refresh
+        self._share, self._watch = settings.order.refresh, settings.order.watch
         self.reads_again = self._share > 0
         """True if pages that were read before get a share of the fetches."""
         self._balance = 0.0
@@ -142,6 +144,8 @@ class LeaseScheduler:
                 state = self._frontier.state[document.page]
                 if state == State.UNREAD or state in DEAD:  # it has another turn
                     continue
+                if self._watch and not self._is_due(document):
+                    continue
                 self.refresh.saw(document)
                 if document.last_at < (changed_at := pings.get(document.page, 0.0)):
                     self.refresh.stated([(document.page, changed_at)])
@@ -149,6 +153,15 @@ class LeaseScheduler:
 
             for pages in due_targets(self._recorder, self._clock.today()):
                 self._dead.add(page for page in pages if page not in self.refresh)
+
+    def _is_due(self, document: DocumentRow) -> bool:
+        """Return whether a watched page was read so long ago that it is to be read again."""
+        url = self._recorder.pages.url_of(document.page)
+        age_s = self._clock.today() - document.last_at
+        return any(
+            age_s >= interval_s and (pattern == url or re.search(pattern, url))
+            for pattern, interval_s in self._watch
+        )
 
     def look_for_dead(self) -> None:
         """Once an hour, let the dead targets wait that are due by now, block by block."""

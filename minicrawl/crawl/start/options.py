@@ -84,7 +84,7 @@ class StartOptions(NamedTuple):
         """Refuse settings that cannot work."""
         refuse_what_varies(settings)
         check_types(settings.scope)
-        check_browser(settings.rendering)
+        check_browser(settings)
         self.logins.check(settings.access, today)
         if self.is_new(settings.storing.store):
             refuse_contradictions(settings)

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
-from minicrawl.config import Network, Rendering, Scope, Settings
+from minicrawl.config import Network, Scope, Settings
 from minicrawl.config.parts import FILES
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values.access import host_and_file
@@ -32,18 +32,18 @@ from minicrawl.web.urls import host
 Attach = Callable[[Crawler], None]
 
 
-def check_browser(rendering: Rendering) -> None:
+def check_browser(settings: Settings) -> None:
     """Check that the browser exists, before anything is written; raises `UsageError`."""
-    if rendering.is_on:
+    if settings.is_rendering:
         from minicrawl.crawl.rendering.pool import find_browser
 
-        find_browser(rendering.browser)
+        find_browser(settings.rendering.browser)
 
 
 @asynccontextmanager
 async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
     """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
-    if not settings.rendering.is_on:
+    if not settings.is_rendering:
         yield lambda _crawler: None
         return
     from minicrawl.crawl.rendering.pool import open_render_pool
@@ -88,7 +88,7 @@ def refuse_what_varies(settings: Settings) -> None:
     varying = [row.flag for row in rows if settings.value(row) != row.default]
     if settings.politeness.delay_s == AUTO:
         varying.append("--delay auto")
-    if settings.rendering.is_on:
+    if settings.is_rendering:
         varying.append("--render")
     if varying:
         raise UsageError(

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from minicrawl.config import Settings
+from minicrawl.config.host_settings import host_setting
 from minicrawl.config.table import BY_NAME, KEPT
 from minicrawl.config.writing import as_text, plain
 from minicrawl.crawl.admission.scope import ScopeGate
@@ -141,7 +142,9 @@ def _wanted(
         yield from _readable_now(recorder, gate, before, settings)
     if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
         yield from _pages(recorder, State.ADDRESS)
-    if not settings.politeness.robots or _OBEY_USAGE in new:
+    rules = map(host_setting, settings.politeness.host_settings)
+    frees_hosts = any(rule.name == "robots" for rule in rules)
+    if not settings.politeness.robots or frees_hosts or _OBEY_USAGE in new:
         yield from _pages(recorder, State.ROBOTS)
 
 

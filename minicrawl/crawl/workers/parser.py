@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from math import inf
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, NamedTuple
 
+from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess, T
 from minicrawl.model import Failed, ParsedPage, Request, Response, Want
@@ -93,9 +95,15 @@ class Task(NamedTuple):
 class PageParser:
     """Runs the parsers of `minicrawl.web`, here or in a child process."""
 
-    def __init__(self, options: ParseOptions, max_s: float, enough_s: float = ENOUGH_S) -> None:
+    def __init__(
+        self,
+        options: ParseOptions,
+        max_s: float,
+        enough_s: float = ENOUGH_S,
+        politeness: Politeness | None = None,
+    ) -> None:
         """Set up; `enough_s` is the longest time for a parse in this process."""
-        self._options = options
+        self._options, self._politeness = options, politeness or Politeness()
         self._enough_s = enough_s
         self._process = ParserProcess(max_s)
         self._one_at_a_time = FairLock()
@@ -137,17 +145,23 @@ class PageParser:
             read,
             url=url,
             headers=dict(response.headers),
-            options=self._options,
+            options=self._options_of(url),
             suspicious=request.suspicious,
             content=content,
         )
         return Task(page, partial(page, most_us=self._enough_s * 1e6))
 
+    def _options_of(self, url: str) -> ParseOptions:
+        """Return the options for a host, which may know the crawler by another name."""
+        if not self._politeness.host_settings:
+            return self._options
+        return replace(self._options, agent=self._politeness.of_host(host(url)).agent)
+
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """Parse a robots.txt for our agent; a failure if it takes too long."""
         from minicrawl.web.robots import rules  # workers leave robots.txt to the crawl
 
-        agent, cut = self._options.agent, response.cut is not None
+        agent, cut = self._options_of(url).agent, response.cut is not None
         task = partial(rules.parse, agent=agent, cut=cut)
         return await self._parse_rules(task, response.body, url)
 

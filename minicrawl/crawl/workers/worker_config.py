@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Access, Network, Politeness
+from minicrawl.config.host_settings import is_of_proxy
 from minicrawl.config.values.kinds import AUTO
 from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser
 from minicrawl.fetch.reach import network_with_proxies
@@ -61,14 +62,17 @@ class WorkerConfig:
         Proxies that files and the environment name are looked up here.
         """
         return cls(
-            network=network_with_proxies(settings.network),
+            network=replace(
+                network_with_proxies(settings.network),
+                host_settings=tuple(filter(is_of_proxy, settings.politeness.host_settings)),
+            ),
             politeness=settings.politeness,
             trusted_hosts=frozenset(trusted_hosts),
             parse_options=_parse_options(settings),
             archive=archive,
             only_text=settings.storing.keep == "text",
             with_bodies=with_bodies,
-            rendered_bytes=MOST_RENDERED if settings.rendering.is_on else 0,
+            rendered_bytes=MOST_RENDERED if settings.is_rendering else 0,
             access=settings.access,
             logins=logins,
             scorers=settings.order.score,
@@ -76,7 +80,7 @@ class WorkerConfig:
 
     def parser(self, enough_s: float = ENOUGH_S) -> PageParser:
         """Return a parser with these settings, which parses here what takes at most `enough_s`."""
-        return PageParser(self.parse_options, self.max_reading_s, enough_s)
+        return PageParser(self.parse_options, self.max_reading_s, enough_s, self.politeness)
 
     def scorer(self) -> PageScorer | None:
         """Return the scorer of pages, if they get values."""
@@ -104,5 +108,5 @@ def _parse_options(settings: Settings) -> ParseOptions:
         types=media_types(types),
         with_sitemaps=bool(types & DocumentType.SITEMAP),
         with_text=settings.storing.keep == "text",
-        with_scripting=settings.rendering.render == AUTO,
+        with_scripting=AUTO in settings.render_values,
     )

@@ -7,6 +7,7 @@ from minicrawl.config import Access, Politeness
 from minicrawl.config.values.access import HEADER
 from minicrawl.fetch.body.decoding import ACCEPTED
 from minicrawl.model import Request, Want
+from minicrawl.web.urls import host
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -27,6 +28,7 @@ class RequestHeaders:
     """Prepared request headers, by kind of request."""
 
     def __init__(self, politeness: Politeness, access: Access) -> None:
+        self._politeness, self._access = politeness, access
         given = header_fields(access.headers)
         names = {name.lower() for name, _ in given}
         own = (
@@ -42,6 +44,9 @@ class RequestHeaders:
 
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:
         headers = self._by_want[request.want]
+        if self._politeness.host_settings and request.url:
+            agent = user_agent(self._politeness.of_host(host(request.url)), self._access)
+            headers = ((b"User-Agent", agent), *headers[1:])
         if request.headers:
             # They replace others of the same name.
             given = [(name.title().encode(), value.encode()) for name, value in request.headers]
@@ -57,13 +62,13 @@ class RequestHeaders:
         return (*headers, *added)
 
 
-def header_fields(texts: Sequence[str], host: str | None = None) -> Headers:
+def header_fields(texts: Sequence[str], host_name: str | None = None) -> Headers:
     """Return the headers that are configured for this host, or for all hosts if None."""
     matches = (HEADER.fullmatch(text) for text in texts)
     return tuple(
         (match["name"].encode(), match["value"].strip().encode())
         for match in matches
-        if match and match["host"] == host
+        if match and match["host"] == host_name
     )
 
 

@@ -57,7 +57,7 @@ def open_transport(
     places_of: PlacesOf = resolver.places_of
     connector = Connector(network.timeout_s, network.bind_address)
     dialer = Dialer(connector, contexts)
-    if any(text != ENVIRONMENT for text in network.proxy):
+    if network.host_settings or any(text != ENVIRONMENT for text in network.proxy):
         from minicrawl.fetch.proxy.dialing import ProxyDialer
 
         tls_of_proxies = TlsContexts(network, tls)

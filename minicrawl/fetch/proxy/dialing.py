@@ -79,7 +79,7 @@ class ProxyDialer(Dialer):
     ) -> None:
         super().__init__(connector, tls_for)
         proxies = [text for text in network.proxy if text != ENVIRONMENT]
-        self.routes = ProxyRoutes(proxies, network.no_proxy)
+        self.routes = ProxyRoutes(proxies, network.no_proxy, network.host_settings)
         self._tls_of_proxies = tls_of_proxies
         # The user named the proxies, so they may be anywhere.
         self._resolver = Resolver(lookup, rules=ResolveRules(()), allow_private=True)

@@ -10,13 +10,14 @@ another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from minicrawl.config.host_settings import rules_for
 from minicrawl.fetch.http.targets import Origin
 
 _PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
@@ -72,12 +73,15 @@ def parse_proxy(text: str) -> tuple[str, Proxy]:
 class ProxyRoutes:
     """Assignment of hosts to proxies."""
 
-    def __init__(self, proxies: Iterable[str], bypass: Iterable[str]) -> None:
+    def __init__(
+        self, proxies: Iterable[str], bypass: Iterable[str], host_settings: Sequence[str] = ()
+    ) -> None:
         parsed = [parse_proxy(text) for text in proxies]
         self._of_scheme = {
             scheme: tuple(proxy for of_scheme, proxy in parsed if of_scheme in ("", scheme))
             for scheme in _SCHEMES
         }
+        self._host_settings = host_settings
         self._bypasses = [_bypass_test(text) for text in bypass]
 
     @property
@@ -88,6 +92,8 @@ class ProxyRoutes:
 
     def proxies_of(self, origin: Origin) -> tuple[Proxy, ...]:
         """Return the proxies for an origin, preferred first; empty if it needs none."""
+        if (rule := rules_for(self._host_settings, origin.host).get("proxy")) is not None:
+            return tuple(parse_proxy(text)[1] for text in rule.read())
         proxies = self._of_scheme["https" if origin.is_tls else "http"]
         if not proxies or any(matches(origin) for matches in self._bypasses):
             return ()

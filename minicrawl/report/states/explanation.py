@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from minicrawl.config.host_settings import HOST_SETTINGS, rules_for
 from minicrawl.model import FULL_VALUE, PageId
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress
@@ -76,6 +77,8 @@ class Explanation:
     near_duplicates: list[str]
     """URLs of near-duplicates, in the order in which they were found."""
     place: QueuePosition | None
+    host_settings: list[str]
+    """Settings of its host by which it is crawled, as `--host-setting` has them."""
     ranks: list[RankScore]
     reasons: list[str]
     fetches: list[Fetch]
@@ -111,6 +114,7 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
             snapshot.url(other) for other in snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
         ],
         place=position,
+        host_settings=_host_settings(snapshot, page),
         ranks=[
             RankScore(name, None, None)
             if isnan(values[page])
@@ -129,6 +133,12 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
         ],
         received=history_of(snapshot, givers, units),
     )
+
+
+def _host_settings(snapshot: Snapshot, page: PageId) -> list[str]:
+    texts = tables.settings(snapshot.connection).get(HOST_SETTINGS)
+    host = snapshot.hosts[snapshot.host_of[page]]
+    return list(map(str, rules_for(texts if isinstance(texts, list) else (), host).values()))
 
 
 def _reasons(

@@ -46,7 +46,8 @@ def text_diff(before: str, now: str) -> Parts:
     parts: Parts = []
     for place, (kind, words) in enumerate(changes):
         is_first, is_last = place == 0, place == len(changes) - 1
-        if kind == SAME and len(words) > _AROUND * (2 - is_first - is_last):
+        is_far = len(changes) > 1 and kind == SAME
+        if is_far and len(words) > _AROUND * (2 - is_first - is_last):
             head = [] if is_first else words[:_AROUND]
             tail = [] if is_last else words[-_AROUND:]
             parts.append((kind, " ".join((*head, "…", *tail))))

@@ -16,6 +16,7 @@ from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import Failed, Response, Unchanged
 from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
+from tests.crawl.fakes import FakeClock
 
 HOST, OTHER, THIRD = 0, 1, 2
 ADDRESS = "192.0.2.1"
@@ -427,3 +428,26 @@ def test_after_a_while_all_waiting_hosts_are_resumed_so_that_ranks_are_current()
         admitted.append(polite.resumed(now))
         polite.hosts.begin(polite.hosts[admitted[-1][0]], now)
     assert admitted == [[1], [2], [3], [4], hosts[4:]]
+
+
+def test_a_host_has_its_own_delay_and_number_of_requests() -> None:
+    rules = ("0.example:delay=9", "0.example:per-host=2", "1.example:delay=0")
+    polite = Polite(delay_s=1, host_settings=rules)
+    for host, delay_s in ((HOST, 9.0), (OTHER, 0.0), (THIRD, 1.0)):
+        assert polite.hosts[host].delay_s(polite.settings) == delay_s
+        polite.request(host, 0, 0)
+    assert polite.resumed(1.0) == [OTHER, THIRD]
+    assert set(polite.resumed(9.0)) == {HOST}
+    polite.hosts.begin(polite.hosts[HOST], 9.0)
+    assert polite.hosts.may_be_asked(polite.hosts[HOST], 18.0)
+    polite.hosts.begin(polite.hosts[OTHER], 9.0)
+    assert not polite.hosts.may_be_asked(polite.hosts[OTHER], 18.0)
+
+
+def test_a_host_has_its_own_rate() -> None:
+    polite = Polite(delay_s=0, host_settings=("0.example:max-rate=0.5",))
+    polite.hosts.clock = FakeClock()
+    for host in (HOST, OTHER):
+        polite.request(host, 0, 0)
+    assert polite.resumed(1.0) == [OTHER]
+    assert polite.resumed(2.0) == [HOST]
