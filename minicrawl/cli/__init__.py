@@ -171,14 +171,6 @@ def missing_room(feature: str, room: str) -> UsageError:
     )
 
 
-def _calls(old: str, args: Sequence[str]) -> bool:
-    """Return whether the arguments start with this command and include its option, if any."""
-    name, _, option = old.partition(" --")
-    words = name.split()
-    options = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
-    return list(args[: len(words)]) == words and (not option or f"--{option}" in options)
-
-
 class Program(LazyGroup):
     """The group of all commands; its help lists them by purpose."""
 
@@ -195,8 +187,12 @@ class Program(LazyGroup):
         for room, names in ROOMS.items():
             if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
                 raise missing_room(f"minicrawl {args[0]}", room)
+        options = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
         for old, new in MOVED.items():
-            if _calls(old, args) and (" " in old or self.get_command(ctx, old) is None):
+            name, _, option = old.partition(" --")
+            is_called = args[: len(name.split())] == name.split()
+            is_called &= not option or f"--{option}" in options
+            if is_called and (" " in old or self.get_command(ctx, old) is None):
                 raise UsageError(f"{PROGRAM} {old} is now {PROGRAM} {new}")
         return super().resolve_command(ctx, args)
 
@@ -239,7 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    atexit.register(_skip_final_garbage_collection)
+    # The process ends anyway. But DuckDB complains about each of its objects that is not collected.
+    atexit.register(lambda: None if "duckdb" in sys.modules else gc.freeze())
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
@@ -312,15 +309,6 @@ def _hint(error: click.ClickException) -> str:
         elif reads_graphs and Path(name).is_file():
             hints.append(f": --graph {name} names a graph file")
     return "".join(hints)
-
-
-def _skip_final_garbage_collection() -> None:
-    """Skip the final garbage collection, because the process ends anyway.
-
-    DuckDB is the exception: at exit it complains about each of its objects that was not collected.
-    """
-    if "duckdb" not in sys.modules:
-        gc.freeze()
 
 
 @contextmanager

@@ -185,10 +185,7 @@ def settings_options(*sections: str) -> Callable[[Command], Command]:
 
 
 def loaded_options(*sections: str, without: Sequence[str] = ()) -> Callable[[Command], Command]:
-    """Like `settings_options`, but pass `loaded`, which has the origin of each setting.
-
-    Settings named in `without` get no option.
-    """
+    """Like `settings_options`, but pass `loaded`, with origins; none for settings `without`."""
     return _options(sections, lambda loaded: {"loaded": loaded}, without)
 
 

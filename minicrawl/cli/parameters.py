@@ -143,8 +143,8 @@ def fields_of(written: Sequence[str], taken: Collection[str] = ()) -> dict[str, 
             raise click.UsageError(f"--field {text}: there is a column {name.strip()} already")
         fields[name.strip()] = selector.strip()
     if fields:
-        from minicrawl.report.archived.page_texts import field_maker
+        from minicrawl.report.archived.page_texts import FIELD, text_maker
 
         for selector in fields.values():
-            field_maker(selector)
+            text_maker(FIELD + selector)
     return fields

@@ -91,10 +91,7 @@ def variable_of(name: str) -> str:
 
 
 def settings_in(section: Section) -> Iterator[Setting]:
-    """Yield the settings that the part of a section declares.
-
-    Its other fields are limits in the code, which only tests change.
-    """
+    """Yield the settings of a section. Other fields are limits that only tests change."""
     for attribute in fields(section.make):
         if attribute.metadata:
             declared = dict(attribute.metadata)

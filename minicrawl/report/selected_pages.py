@@ -122,10 +122,7 @@ TOP_COLUMNS = (
 
 
 def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[dict[str, Any]]:
-    """Yield the best of the selected pages, with `TOP_COLUMNS`.
-
-    `found` numbers pages by discovery; `score` is by the rank of the selection.
-    """
+    """Yield the best of the selected pages; `found` numbers them by discovery."""
     read = {state.label for state in READ_STATES}
     alike = np.zeros(len(snapshot), dtype=np.uint32)
     alike[snapshot.near_duplicates.pages] = snapshot.near_duplicates.others()
@@ -158,10 +155,7 @@ LIST_COLUMNS = (*COLUMNS, STANDS_FOR)
 def sorted_rows(
     snapshot: Snapshot, selection: PageSelection, column: str, *, falling: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the selected pages sorted by a column. Pages without a value come last.
-
-    Each row also has the URL of the page that its page stands for, if any.
-    """
+    """Return the selected pages by a column, those without a value last, with `STANDS_FOR`."""
     selected = replace(selection, count=0)
     pages, _ = _ranked_pages(snapshot, selected)
     rows = (row._asdict() for block in blocks(snapshot, selected) for row in rows_of(block))

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
+_NO_STORE = "no store at {}: there is nothing to resume"
 _NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is visible to all users of this machine in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
@@ -168,8 +169,8 @@ def crawl(
         web = next((web for each in companions() if (web := each.own_web(request))), None)
         served = None if web is None else stack.enter_context(web)
         crawl = _open_crawl(request, request.resume, served, stack)
-        if given["must_resume"]:
-            _refuse_missing_store(crawl.settings.storing.store)
+        if given["must_resume"] and not (store := crawl.settings.storing.store).exists():
+            raise UsageError(_NO_STORE.format(store))
         if given["dry_run"]:
             show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
@@ -221,11 +222,6 @@ def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
         click.echo(f"the login of a seed {_SEEN_BY_ALL}: {hides}", err=True)
 
 
-def _refuse_missing_store(store: Path) -> None:
-    if not store.exists():
-        raise UsageError(f"no store at {store}: there is nothing to resume")
-
-
 def resume_command(arguments: tuple[str, ...]) -> str:
     """Return the command to print and store: without --fresh, stdin, which is gone, and secrets."""
     repeated = [word for word in _without_secrets(arguments) if word not in _NOT_TO_RESUME]
@@ -262,10 +258,7 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
 def _open_crawl(
     request: CrawlRequest, command: str | None, served: OwnWeb | None, stack: ExitStack
 ) -> Crawl:
-    """Return the crawl of the seeds or of `served`; it ends with the stack.
-
-    The store gets the command, or keeps its own.
-    """
+    """Return the crawl of the seeds or of `served`. Without a command, the store keeps its own."""
     from minicrawl import app
     from minicrawl.cli.store_options import reporting_damaged_store
 
@@ -345,7 +338,8 @@ def update(
     from minicrawl.store.reader import reading
 
     store = loaded.settings.storing.store
-    _refuse_missing_store(store)
+    if not store.exists():
+        raise UsageError(_NO_STORE.format(store))
     _warn_of_logins(loaded, ())
     refuse_without_secret(loaded.settings)
     with reading(store) as connection:

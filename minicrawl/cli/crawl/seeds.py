@@ -30,7 +30,9 @@ def seeds_of(arguments: Sequence[str], stack: ExitStack) -> Iterator[str]:
     """Return the seeds of all arguments. Files are opened now and read on demand."""
     urls = [text for text in arguments if _is_url(text)]
     files = [text for text in arguments if text not in urls]
-    lists = [(_name(file), stack.enter_context(_opened(file))) for file in files]
+    lists = [
+        ("stdin" if file == STDIN else file, stack.enter_context(_opened(file))) for file in files
+    ]
     return chain(urls, _listed(lists, may_be_empty=bool(urls or not lists)))
 
 
@@ -46,10 +48,6 @@ def _is_url(text: str) -> bool:
         return False
     host = host_of(url)
     return host == "localhost" or is_address(host) or has_public_suffix(host)
-
-
-def _name(file: str) -> str:
-    return "stdin" if file == STDIN else file
 
 
 def _opened(file: str) -> IO[str]:
@@ -68,34 +66,27 @@ def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -
 
     urls = 0
     for name, lines in lists:
-        complaints = _BadLines(name)
-        for url in read_seeds(lines, complaints.hear, with_logins=True):
+        bad = 0
+
+        def complain(number: int, text: str, name: str = name) -> None:
+            """Report the first lines that are not URLs; the others are counted."""
+            nonlocal bad
+            bad += 1
+            if bad <= SHOWN_COMPLAINTS:
+                text = hidden_login(text)
+                shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
+                _print(f"{name}:{number}: not a URL: {shown}")
+
+        for url in read_seeds(lines, complain, with_logins=True):
             urls += 1
             yield url
-        complaints.close()
+        if bad > SHOWN_COMPLAINTS:
+            hidden = bad - SHOWN_COMPLAINTS
+            more = counted(hidden, "more line is not a URL", "more lines are not URLs")
+            _print(f"{name}: {more}")
     if not urls and not may_be_empty:
         raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
 
 
-class _BadLines:
-    """Reporter of lines that are not URLs: it shows the first ones and counts the others."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._count = 0
-
-    def hear(self, number: int, text: str) -> None:
-        self._count += 1
-        if self._count <= SHOWN_COMPLAINTS:
-            text = hidden_login(text)
-            shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
-            self._print(f"{self._name}:{number}: not a URL: {shown}")
-
-    def close(self) -> None:
-        if self._count > SHOWN_COMPLAINTS:
-            hidden = self._count - SHOWN_COMPLAINTS
-            more = counted(hidden, "more line is not a URL", "more lines are not URLs")
-            self._print(f"{self._name}: {more}")
-
-    def _print(self, line: str) -> None:
-        click.echo(f"{PROGRAM}: {visible(line)}", err=True)
+def _print(line: str) -> None:
+    click.echo(f"{PROGRAM}: {visible(line)}", err=True)

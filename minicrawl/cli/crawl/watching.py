@@ -274,10 +274,7 @@ class GraphKey:
             self.close()
 
     def finish(self, warn: Callable[[], None]) -> None:
-        """Take a final sample for --graph-stats.
-
-        `warn` is called if that takes a while; an interrupt skips it.
-        """
+        """Take a final sample for --graph-stats, with a warning if that takes a while."""
         if self._stays and self._sampling is not None:
             with suppress(KeyboardInterrupt):
                 self._sampling.finish(warn)

@@ -20,7 +20,6 @@ from minicrawl.errors import UsageError
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
-    from minicrawl.crawl.imports.graph_import import Imported
     from minicrawl.crawl.imports.warc_import import WarcImport
     from minicrawl.report.progress.crawl_status import Status
 
@@ -58,7 +57,12 @@ def import_(files: tuple[Path, ...], loaded: Loaded, as_json: bool) -> None:
     elif len(files) > 1:
         raise UsageError(f"{links[0]} is not a WARC file: import a graph file alone")
     else:
-        _refuse_options_of_pages()
+        context = click.get_current_context()
+        for option in context.command.params:
+            source = context.get_parameter_source(option.name or "")
+            is_setting = isinstance(option, SettingOption) and option.name != "store"
+            if is_setting and source is ParameterSource.COMMANDLINE:
+                raise UsageError(f"{option.opts[0]} is for WARC files: a graph file has only links")
         _import_graph(links[0], loaded.settings.storing.store, as_json=as_json)
 
 
@@ -101,14 +105,6 @@ def _warc_facts(made: WarcImport, status: Status) -> Iterator[tuple[str, str]]:
         yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
 
 
-def _refuse_options_of_pages() -> None:
-    context = click.get_current_context()
-    for option in context.command.params:
-        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if is_given and isinstance(option, SettingOption) and option.name != "store":
-            raise UsageError(f"{option.opts[0]} is for WARC files: a graph file has only links")
-
-
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.imports.graph_import import import_graph
     from minicrawl.graphfiles.reading import PIPE
@@ -123,17 +119,16 @@ def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
         made = import_graph(named, store, label, time.time(), advance)
     if as_json:
         show_json(made)
-    else:
-        show_facts(_graph_facts(made))
-
-
-def _graph_facts(made: Imported) -> Iterator[tuple[str, str]]:
-    yield "store", str(made.store)
-    yield "pages", f"{made.pages:,}, {made.read:,} with links"
-    yield "links", f"{made.links:,}"
+        return
+    facts = [
+        ("store", str(made.store)),
+        ("pages", f"{made.pages:,}, {made.read:,} with links"),
+        ("links", f"{made.links:,}"),
+    ]
     if made.merged:
-        yield "merged", f"{counted(made.merged, 'name')} with the same URL as another one"
+        merged = counted(made.merged, "name")
+        facts.append(("merged", f"{merged} with the same URL as another one"))
     if made.self_links:
-        links = counted(made.self_links, "link")
-        yield "left out", f"{links} from a page to itself"
-    yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+        facts.append(("left out", f"{counted(made.self_links, 'link')} from a page to itself"))
+    next_step = f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+    show_facts([*facts, ("next step", next_step)])

@@ -91,16 +91,15 @@ def status(
         document |= {"linked": linked, "content": rows, "graph": sample, "cut": cut[:_MOST_ROWS]}
         show_json(document)
         return
-    mirrors_found = [("mirror", str(one)) for one in repeating]
-    if wants_mirrors and not repeating:
-        mirrors_found = [("mirror", "none")]
+    mirrored = list(map(str, repeating)) or ["none"] * wants_mirrors
     links = [("linked", _counts(linked))] if linked else []
     counts = counts_of(content, _MOST_COUNTS) if content else ()
     kept_lines = ((name, _counts(counts)) for name, counts in counts)
     cut_lines = [("cut off", str(one)) for one in cut[:_MOST_COUNTS]]
     if more_pages := sum(one.pages for one in cut[_MOST_COUNTS:]):
         cut_lines.append(("", f"and {counted(more_pages, 'page')}, which --json lists"))
-    facts = [*_facts(progress, store), *cut_lines, *links, *kept_lines, *mirrors_found]
+    mirror_lines = [("mirror", text) for text in mirrored]
+    facts = [*_facts(progress, store), *cut_lines, *links, *kept_lines, *mirror_lines]
     show_facts([*live.items(), *facts])
     if parts:
         click.echo()

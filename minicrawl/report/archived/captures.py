@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -50,41 +50,34 @@ def captures(
     last, with the robots.txt and the sitemaps of the hosts. A capture whose body is already in the
     archive of --dedupe-with refers to it.
     """
-    every_capture = _captures(snapshot, selection, progress, warn, permitted)
-    if not (file := earlier_file(snapshot.path)).exists():
-        yield from every_capture
-        return
-    from minicrawl.archive.warc.capture import payload_digest
+    from minicrawl.archive.warc.capture import capture_of, payload_digest
     from minicrawl.archive.warc.earlier import EarlierArchive
 
-    with closing(EarlierArchive(file)) as earlier:
-        for capture in every_capture:
-            digest = payload_digest(capture.body)
-            original = earlier.original(capture.url, digest, capture.at) if capture.body else None
-            yield capture._replace(original=original)
-
-
-def _captures(
-    snapshot: Snapshot,
-    selection: PageSelection,
-    progress: Progress,
-    warn: Callable[[str], None],
-    permitted: PermittedPages | None,
-) -> Iterator[Capture]:
-    from minicrawl.archive.warc.capture import capture_of
-
-    with kept_pages(snapshot) as archive:
+    with ExitStack() as stack:
+        earlier = None
+        if (file := earlier_file(snapshot.path)).exists():
+            earlier = stack.enter_context(closing(EarlierArchive(file)))
+        archive = stack.enter_context(kept_pages(snapshot))
         pieces = blocks(snapshot, selection, progress=progress)
         chosen = pieces if permitted is None else permitted.of(pieces)
         for row, answer in _with_needed(snapshot, archive, chosen, warn, permitted):
             if row is None:
-                yield capture_of(answer)
-                continue
-            if answer.kind is RecordKind.TEXT:
+                capture = capture_of(answer)
+            elif answer.kind is RecordKind.TEXT:
                 raise UsageError(_ONLY_TEXT.format(snapshot.path))
-            yield capture_of(
-                answer, title=row.title, rank=row.rank, importance=row.importance, hops=row.depth
-            )
+            else:
+                capture = capture_of(
+                    answer,
+                    title=row.title,
+                    rank=row.rank,
+                    importance=row.importance,
+                    hops=row.depth,
+                )
+            if earlier is not None and capture.body:
+                digest = payload_digest(capture.body)
+                original = earlier.original(capture.url, digest, capture.at)
+                capture = capture._replace(original=original)
+            yield capture
 
 
 def _with_needed(

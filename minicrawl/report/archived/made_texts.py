@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -30,54 +30,6 @@ _PAGES_OF_SITE, _LARGEST_OF_SITE = 200, 1 << 18
 """Maximum sample pages of a host, from which parsers learn, and maximum characters of each."""
 MOST_AHEAD = 16
 """Maximum number of pages that wait for the texts of an earlier page."""
-
-
-class ComparedTexts(AbstractContextManager["ComparedTexts"]):
-    """Comparer of two versions of a page: by main text if both have one, else by whole text."""
-
-    def __init__(self, snapshot: Snapshot, archive: ArchiveReader) -> None:
-        self._archive, self._made = archive, None
-        if MAIN in ext.entry_points(ext.PARSERS):
-            from minicrawl.report.archived.page_texts import PageTexts
-
-            self._made = PageTexts([MAIN], partial(pages_of_site, snapshot, archive))
-
-    def __exit__(self, *error: object) -> None:
-        if self._made is not None:
-            self._made.__exit__(*error)
-
-    def around(self, url: str, moment: float) -> tuple[str, str] | None:
-        """Return the texts of the last version before a moment and of the last one.
-
-        Return None if they are one version, or if there is none before. Raise `Damaged`.
-        """
-        rows = self._archive.versions(url)
-        before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
-        if not before or before == last:
-            return None
-        old, new = (
-            PageVersion(self._archive.answer(rows[number - 1].place), number, len(rows))
-            for number in (before, last)
-        )
-        whole = old.text, new.text
-        # Most pages have the same words when they are read again: skip their slow main texts.
-        if whole[0].split() == whole[1].split():
-            return whole
-        mains = self._main_of(old), self._main_of(new)
-        return (mains[0], mains[1]) if mains[0] and mains[1] else whole
-
-    def _main_of(self, page: PageVersion) -> str | None:
-        """Return the main text, or None if it cannot be extracted."""
-        if self._made is None:
-            return None
-        try:
-            texts = made_texts(page, self._made)
-        except NoText:
-            return None
-        except MinicrawlError:  # the extractor is not installed
-            self._made = None
-            return None
-        return texts[0] if texts else None
 
 
 def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
@@ -103,8 +55,11 @@ def _finished_texts(page: PageVersion, texts: PageTexts) -> Sequence[str]:
     ]
 
 
-class MadeTexts(AbstractContextManager["MadeTexts"]):
+class MadeTexts(AbstractContextManager[Any]):
     """Maker of the texts of a snapshot's pages, with a process for each text that was asked for."""
+
+    def __enter__(self) -> Self:
+        return self
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._open = snapshot, ExitStack()
@@ -125,6 +80,41 @@ class MadeTexts(AbstractContextManager["MadeTexts"]):
             self._texts[name] = self._open.enter_context(PageTexts([name], sample))
         texts = made_texts(page, self._texts[name])
         return None if texts is None else self._gone.conceal_in(texts[0] or "")
+
+
+class ComparedTexts(MadeTexts):
+    """Comparer of two versions of a page: by main text if both have one, else by whole text."""
+
+    def __init__(self, snapshot: Snapshot, archive: ArchiveReader) -> None:
+        super().__init__(snapshot)
+        self._archive, self._has_main = archive, MAIN in ext.entry_points(ext.PARSERS)
+
+    def around(self, url: str, moment: float) -> tuple[str, str] | None:
+        """Return the texts of the last version before a moment and of the last one, if any."""
+        rows = self._archive.versions(url)
+        before, last = last_page([row for row in rows if row.at < moment]), last_page(rows)
+        if not before or before == last:
+            return None
+        old, new = (
+            PageVersion(self._archive.answer(rows[number - 1].place), number, len(rows))
+            for number in (before, last)
+        )
+        whole = old.text, new.text
+        # Most pages have the same words when they are read again: skip their slow main texts.
+        if whole[0].split() == whole[1].split():
+            return whole
+        mains = self._main_of(old), self._main_of(new)
+        return (mains[0], mains[1]) if mains[0] and mains[1] else whole
+
+    def _main_of(self, page: PageVersion) -> str | None:
+        """Return the main text, or None if it cannot be extracted."""
+        try:
+            return self.of(page, MAIN) if self._has_main else None
+        except NoText:
+            return None
+        except MinicrawlError:  # the extractor is not installed
+            self._has_main = False
+            return None
 
 
 def pages_of_site(snapshot: Snapshot, archive: ArchiveReader, host: str) -> list[str]:

@@ -136,10 +136,7 @@ def _size(content: Content | None) -> int:
 def _content(
     name: str, page: PageVersion | None, texts: Mapping[str, str | None]
 ) -> Content | None:
-    """Return a column's value, or None if it is unknown. Raise `NoText`.
-
-    If only the text of a page was archived, all its other columns are unknown.
-    """
+    """Return a column's value, None if only the text was archived or nothing. Raise `NoText`."""
     if name == TEXT_HASH and page is not None:
         text = texts.get(MAIN) or page.text
         return sha256(text.encode("utf-8", "replace")).hexdigest()

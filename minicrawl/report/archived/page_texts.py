@@ -172,7 +172,7 @@ def main() -> None:
     names, makers, error = sys.argv[1:], list[TextMaker](), ""
     of_host = dict[str, list[TextMaker]]()
     try:
-        makers = [_maker(name) for name in names]
+        makers = list(map(text_maker, names))
         # Libraries and models are loaded now: later, the deadline of the first page would pay.
         _made(names, makers, _FIRST_PAGE, "http://localhost/")
     except MinicrawlError as missing:
@@ -222,18 +222,12 @@ FIELD = "="
 """Mark before a selector, which takes the place of the name of a text."""
 
 
-def field_maker(selector: str) -> TextMaker:
-    """Return the parser of a selector. Raise `UsageError` for a bad one."""
-    point = ext.entry_points(ext.FIELDS).get("selector")
-    if point is None:
-        raise UsageError("--field needs minicrawl[text]")
-    return cast(Callable[[str], TextMaker], point.load())(selector)
-
-
-def _maker(name: str) -> TextMaker:
+def text_maker(name: str) -> TextMaker:
+    """Return the parser of a text, or of a selector. Raise `UsageError` if there is none."""
     if name.startswith(FIELD):
-        return field_maker(name.removeprefix(FIELD))
-    point = ext.entry_points(ext.PARSERS).get(name)
-    if point is None:
+        if (point := ext.entry_points(ext.FIELDS).get("selector")) is None:
+            raise UsageError("--field needs minicrawl[text]")
+        return cast(Callable[[str], TextMaker], point.load())(name.removeprefix(FIELD))
+    if (point := ext.entry_points(ext.PARSERS).get(name)) is None:
         raise UsageError(f"no installed package extracts the text {name!r} from pages")
     return cast(TextMaker, point.load())

@@ -75,10 +75,7 @@ class PageVersion:
 
     @property
     def file(self) -> FileText | None:
-        """Text of a PDF or an office document; None for other documents.
-
-        Raise `NoText` if a limit or a fault of the file left nothing of it.
-        """
+        """Text of a PDF or an office document, else None. Raise `NoText` if nothing was left."""
         if self._file is not None and self._file.limit and not self._file.lines:
             raise NoText(f"its text was not made: {self._file.limit}")
         return self._file
@@ -208,7 +205,10 @@ def version(
     """
     with kept_pages(snapshot) as archive:
         url, rows = _kept_rows(snapshot, archive, text)
-        chosen = number or _last_at(url, rows, at)
+        past = [row for row in rows if at is None or row.at <= at]
+        if not past:
+            raise UsageError(f"{url} was first read at {iso(rows[0].at)}")
+        chosen = number or last_page(past) or len(past)
         if chosen > len(rows):
             known = counted(len(rows), "version")
             raise UsageError(f"{url} has {known}: there is no version {chosen}")
@@ -304,11 +304,3 @@ def folder_of(store: Path, folder: Path | None) -> Path:
     if folder and not Segments(folder).numbers():
         raise UsageError(f"{folder} is not an archive, or has lost its files segment-*.pages")
     return place
-
-
-def _last_at(url: str, rows: list[IndexRow], at: float | None) -> int:
-    """Return the number of the last version at a time."""
-    past = [row for row in rows if at is None or row.at <= at]
-    if not past:
-        raise UsageError(f"{url} was first read at {iso(rows[0].at)}")
-    return last_page(past) or len(past)

@@ -19,31 +19,32 @@ from minicrawl.web.responses.types import ALL, DocumentType, type_of
 from minicrawl.web.sites import domains
 from minicrawl.web.urls import canonical
 
-INDEX: Mapping[str, str] = (
-    dict.fromkeys(("url_surtkey", "url", "url_host_name", "url_host_tld"), "VARCHAR")
-    | {f"url_host_{place}_last_part": "VARCHAR" for place in ("2nd", "3rd", "4th", "5th")}
-    | dict.fromkeys(
-        (
-            *("url_host_registry_suffix", "url_host_registered_domain"),
-            *("url_host_private_suffix", "url_host_private_domain", "url_host_name_reversed"),
-            "url_protocol",
-        ),
-        "VARCHAR",
-    )
-    | {"url_port": "INTEGER", "url_path": "VARCHAR", "url_query": "VARCHAR"}
-    | {"fetch_time": "TIMESTAMP", "fetch_status": "SMALLINT", "fetch_redirect": "VARCHAR"}
-    | dict.fromkeys(
-        (
-            *("content_digest", "content_mime_type", "content_mime_detected", "content_charset"),
-            *("content_languages", "content_truncated"),
-        ),
-        "VARCHAR",
-    )
-    | {"warc_record_id": "BLOB", "warc_filename": "VARCHAR"}
-    # A file may be larger than 2 GB, the limit of an INTEGER.
-    | {"warc_record_offset": "BIGINT", "warc_record_length": "BIGINT"}
-    | dict.fromkeys(("warc_segment", "crawl", "subset"), "VARCHAR")
+_HOST = "2nd_last_part 3rd_last_part 4th_last_part 5th_last_part registry_suffix registered_domain"
+_NAMES = (
+    *["url_surtkey", "url", "url_host_name", "url_host_tld"],
+    *(f"url_host_{name}" for name in _HOST.split()),
+    *["url_host_private_suffix", "url_host_private_domain", "url_host_name_reversed"],
+    *[
+        "url_protocol",
+        "url_port",
+        "url_path",
+        "url_query",
+        "fetch_time",
+        "fetch_status",
+        "fetch_redirect",
+    ],
+    *["content_digest", "content_mime_type", "content_mime_detected", "content_charset"],
+    *["content_languages", "content_truncated", "warc_record_id", "warc_filename"],
+    *["warc_record_offset", "warc_record_length", "warc_segment", "crawl", "subset"],
 )
+INDEX: Mapping[str, str] = dict.fromkeys(_NAMES, "VARCHAR") | {
+    "url_port": "INTEGER",
+    "fetch_time": "TIMESTAMP",
+    "fetch_status": "SMALLINT",
+    "warc_record_id": "BLOB",
+    # A file may be larger than 2 GB, the limit of an INTEGER.
+    **dict.fromkeys(("warc_record_offset", "warc_record_length"), "BIGINT"),
+}
 """SQL types by column."""
 IndexRow = tuple[str | int | bytes | None, ...]
 

@@ -43,10 +43,7 @@ class Figure:
 
 
 def pyplot() -> ModuleType:
-    """Return matplotlib's pyplot. Raises UsageError if it is not installed.
-
-    Call this before computing anything, so that a missing package costs no time.
-    """
+    """Return pyplot, or raise UsageError. Call it first: a missing package then costs no time."""
     with needs("lab", "a figure"):
         import matplotlib as mpl
     mpl.use("agg")

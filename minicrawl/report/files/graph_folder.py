@@ -39,7 +39,12 @@ def refuse_folder(folder: Path, *, force: bool) -> None:
 def write_graph_folder(drawing: Drawing, folder: Path, *, of_hosts: bool) -> int:
     """Write the three files, and return the number of edges."""
     ids, names = _nodes(drawing, of_hosts=of_hosts)
-    graph = _numbered(drawing, ids)
+    number_of = np.full(int(ids.max(initial=-1)) + 1, -1, dtype=np.int32)
+    number_of[ids] = np.arange(len(ids))
+    blocks = ((block["source"], block["target"]) for block in drawing.links)
+    numbered = [number_of[np.array(block, dtype=np.int64)] for block in blocks]
+    none = np.zeros((2, 0), dtype=np.int32)
+    graph = Csr.from_edges(len(ids), *np.concatenate([none, *numbered], axis=1))
     folder.mkdir(parents=True, exist_ok=True)
     with _compressed(folder / VERTICES) as file:
         file.writelines(f"{node}\t{name}\n".encode() for node, name in enumerate(names))
@@ -54,40 +59,26 @@ def write_graph_folder(drawing: Drawing, folder: Path, *, of_hosts: bool) -> int
             file.write("".join(f"{source}\t{target}\n" for source, target in pairs).encode())
     with replacing(folder / ADJACENCY) as file:
         file.write(f"{graph.nodes}\n".encode())
-        file.writelines(f"{' '.join(map(str, row))}\n".encode() for row in _rows(graph))
+        for first, end in pairwise(graph.starts.tolist()):
+            row = graph.targets[first:end].tolist()
+            file.write(f"{' '.join(map(str, row))}\n".encode())
     return graph.edges
 
 
 def _nodes(drawing: Drawing, *, of_hosts: bool) -> tuple[NDArray[np.int64], list[str]]:
     """Return the id of each vertex, and its name."""
+
+    def reversed_name(host: str) -> str:
+        return host if is_address(host) else ".".join(reversed(host.split(".")))
+
     node_names = [
-        (_reversed(name) if of_hosts else "", node, name)
+        (reversed_name(name) if of_hosts else "", node, name)
         for block in drawing.nodes
         for node, name in zip(block["id"], block["label"], strict=True)
     ]
     node_names.sort()
     names = (host if of_hosts else url for host, _, url in node_names)
     return np.array([node for _, node, _ in node_names], dtype=np.int64), list(map(visible, names))
-
-
-def _reversed(host: str) -> str:
-    return host if is_address(host) else ".".join(reversed(host.split(".")))
-
-
-def _numbered(drawing: Drawing, ids: NDArray[np.int64]) -> Csr:
-    """Return the links between the vertices, by number."""
-    number_of = np.full(int(ids.max(initial=-1)) + 1, -1, dtype=np.int32)
-    number_of[ids] = np.arange(len(ids))
-    blocks = ((block["source"], block["target"]) for block in drawing.links)
-    numbered = [number_of[np.array(block, dtype=np.int64)] for block in blocks]
-    none = np.zeros((2, 0), dtype=np.int32)
-    sources, targets = np.concatenate([none, *numbered], axis=1)
-    return Csr.from_edges(len(ids), sources, targets)
-
-
-def _rows(graph: Csr) -> Iterator[list[int]]:
-    ranges = pairwise(graph.starts.tolist())
-    return (graph.targets[first:end].tolist() for first, end in ranges)
 
 
 @contextmanager

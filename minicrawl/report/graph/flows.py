@@ -105,10 +105,7 @@ def links_as_written(
 
 
 def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> Iterator[FlowLinks]:
-    """Yield the links that pages have; redirects are neither links nor followed.
-
-    A link without cash gets the weight that a link to another page usually has.
-    """
+    """Yield the links that pages have, no redirects; one without cash has the usual weight."""
     with reporting_damage(snapshot.path):
         for block in _current(snapshot, 0, progress):
             is_visit = block.kinds == StepKind.VISIT

@@ -76,10 +76,7 @@ def asked_for_weights(snapshot: Snapshot) -> list[str]:
 
 
 def _as_shares(block: FlowLinks) -> CashFlows:
-    """Return the weights as multiples of 1, which a store encodes as `PARTS`.
-
-    If all links of a page have the same weight, the store encodes it as 1.
-    """
+    """Return weights as multiples of 1, which stores encode as `PARTS`; as 1 if all are alike."""
     _, page = np.unique(block.givers, return_inverse=True)
     largest = np.zeros(len(block.givers), dtype=np.int64)
     np.maximum.at(largest, page, block.weights)

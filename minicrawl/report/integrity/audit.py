@@ -245,19 +245,17 @@ def _check_replay(
         audit.notes.append(f"the fold: the ranks were refined after step {seq}")
     else:
         merged = merged_until(connection)
-        _run("fold", partial(_replay, connection, path, progress, has_cash=not merged), audit)
+
+        def report(share: float) -> None:
+            progress(_SHARE_BEFORE_REPLAY + (1 - _SHARE_BEFORE_REPLAY) * share)
+
+        def replay() -> Iterator[str]:
+            loaded = unproven(path, connection)
+            yield from differences(connection, loaded, report, has_cash=not merged)
+
+        _run("fold", replay, audit)
         if merged:
             audit.notes.append(f"the cash of each page: shards moved it until step {merged}")
-
-
-def _replay(
-    connection: tables.Connection, path: Path, progress: Progress, *, has_cash: bool
-) -> Iterator[str]:
-    def report(share: float) -> None:
-        progress(_SHARE_BEFORE_REPLAY + (1 - _SHARE_BEFORE_REPLAY) * share)
-
-    loaded = unproven(path, connection)
-    yield from differences(connection, loaded, report, has_cash=has_cash)
 
 
 def _commit(connection: tables.Connection, path: Path) -> Iterator[str]:
@@ -273,17 +271,14 @@ def _archive(path: Path, connection: tables.Connection, end: int) -> Iterator[st
         yield f"{folder} is gone, with all pages that were kept"
         return
     yield from lost_pages(connection, folder)
+
+    def urls_of_keys(keys: set[int]) -> dict[int, str]:
+        """Return the URLs of records whose own URL is damaged. Scans all URLs."""
+        urls = (url for _, url in questions.all_urls(connection))
+        return {key: url for url in urls if (key := key_of(url)) in keys}
+
     with closing(ArchiveReader(folder, end)) as reader:
-        yield from verify_archive(reader, partial(_urls_of_keys, connection))
-
-
-def _urls_of_keys(connection: tables.Connection, keys: set[int]) -> dict[int, str]:
-    """Return the URLs with these keys, for records whose own URL is damaged. Scans all URLs."""
-    url_by_key: dict[int, str] = {}
-    for host, origin in enumerate(questions.origins(connection)):
-        urls = (origin + path for path in questions.paths_of(connection, host))
-        url_by_key |= {key: url for url in urls if (key := key_of(url)) in keys}
-    return url_by_key
+        yield from verify_archive(reader, urls_of_keys)
 
 
 def _note_open_warc(connection: tables.Connection, audit: Audit) -> None:
@@ -331,7 +326,14 @@ def differences(
     states = (np.array(stored.state, dtype=np.int64) for stored in (loaded, replayed))
     yield from _column_differences("state", *states)
     if has_cash:
-        yield from _cash_differences(loaded, replayed)
+        keys = (np.array(frontier.ledger.key, dtype=np.int64) for frontier in (loaded, replayed))
+        yield from _column_differences("key", *keys)
+        for page in range(len(loaded)):
+            if loaded.window.past(page) != replayed.window.past(page):
+                yield f"page {page} has another history than the steps say"
+        stored, by_steps = loaded.ledger.totals, replayed.ledger.totals
+        if stored != by_steps:
+            yield f"the totals are {stored}, but {by_steps} by the steps"
     for name, stored, other in (
         ("inlinks", inlinks(connection, loaded), replayed.gained()),
         ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
@@ -341,16 +343,6 @@ def differences(
         yield "pages stand for other pages than the steps say"
     if _channels(loaded) != _channels(replayed):
         yield f"batches were {_channels(loaded)}, but {_channels(replayed)} by the steps"
-
-
-def _cash_differences(loaded: Frontier, replayed: Frontier) -> Iterator[str]:
-    keys = (np.array(frontier.ledger.key, dtype=np.int64) for frontier in (loaded, replayed))
-    yield from _column_differences("key", *keys)
-    for page in range(len(loaded)):
-        if loaded.window.past(page) != replayed.window.past(page):
-            yield f"page {page} has another history than the steps say"
-    if loaded.ledger.totals != replayed.ledger.totals:
-        yield f"the totals are {loaded.ledger.totals}, but {replayed.ledger.totals} by the steps"
 
 
 def _column_differences(name: str, loaded: NDArray[Any], replayed: NDArray[Any]) -> Iterator[str]:

@@ -128,10 +128,7 @@ def by_target(links: Sequence[BrokenLink]) -> list[BrokenLink]:
 
 
 def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
-    """Return the number of linked pages and files with each verdict.
-
-    Redirects are judged by their end.
-    """
+    """Return the number of linked pages and files by verdict; redirects count as their end."""
     codes = verdicts(snapshot)[redirect_ends(snapshot)]
     files = [verdict_of_check(row) for row in checked_files(snapshot)]
     return counted_verdicts(np.append(codes[snapshot.inlinks > 0], files))

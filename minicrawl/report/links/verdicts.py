@@ -54,12 +54,8 @@ def verdict_of_check(row: CheckRow) -> LinkVerdict:
     return verdict_of(State(row.state), row.status, row.detail)
 
 
-def verdicts(snapshot: Snapshot) -> NDArray[np.uint8]:
+def verdicts(snapshot: Snapshot, checks: Checks | None = None) -> NDArray[np.uint8]:
     """Return the verdict on each known page; a redirect is judged like any page, not by its end."""
-    return _verdicts(snapshot, _checks(snapshot))
-
-
-def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
     by_state = np.zeros(max(State) + 1, np.uint8)
     for state in State:
         by_state[state] = verdict_of(state)
@@ -72,7 +68,7 @@ def _verdicts(snapshot: Snapshot, checks: Checks) -> NDArray[np.uint8]:
         details = request_log.last_values(snapshot.connection, "detail", block)
         for page, status, detail in zip(block, statuses, details, strict=True):
             by_page[page] = verdict_of(State(snapshot.states[page]), status, detail or "")
-    for page, row in _of_pages(snapshot, checks).items():
+    for page, row in checked_pages(snapshot, checks).items():
         by_page[page] = verdict_of_check(row)
     by_page[soft_404s(snapshot)] = LinkVerdict.DEAD
     return by_page
@@ -83,23 +79,16 @@ def soft_404s(snapshot: Snapshot) -> list[int]:
     return [row.source for row in all_findings(snapshot.path, snapshot.connection, SOFT_404)]
 
 
-def checked_pages(snapshot: Snapshot) -> dict[int, CheckRow]:
+def checked_pages(snapshot: Snapshot, checks: Checks | None = None) -> dict[int, CheckRow]:
     """Return the link checks of known pages that the crawl did not read."""
-    return _of_pages(snapshot, _checks(snapshot))
+    rows, was_read = _checks(snapshot) if checks is None else checks, snapshot.was_read
+    return {page: row for page, row in rows if page is not None and not was_read[page]}
 
 
-def checked_files(snapshot: Snapshot) -> list[CheckRow]:
+def checked_files(snapshot: Snapshot, checks: Checks | None = None) -> list[CheckRow]:
     """Return the checks of URLs that are not pages of the store, such as images."""
-    return _of_files(_checks(snapshot))
-
-
-def _of_pages(snapshot: Snapshot, checks: Checks) -> dict[int, CheckRow]:
-    was_read = snapshot.was_read
-    return {page: row for page, row in checks if page is not None and not was_read[page]}
-
-
-def _of_files(checks: Checks) -> list[CheckRow]:
-    return [row for page, row in checks if page is None and not is_missing_sibling(row.url)]
+    rows = _checks(snapshot) if checks is None else checks
+    return [row for page, row in rows if page is None and not is_missing_sibling(row.url)]
 
 
 def _checks(snapshot: Snapshot) -> Checks:
@@ -114,7 +103,8 @@ def _checks(snapshot: Snapshot) -> Checks:
 def verdicts_of(snapshot: Snapshot, urls: Collection[str]) -> dict[str, LinkVerdict]:
     """Return the verdicts on URLs, which may be pages or files."""
     checks = _checks(snapshot)
-    codes, files = _verdicts(snapshot, checks), {row.url: row for row in _of_files(checks)}
+    codes = verdicts(snapshot, checks)
+    files = {row.url: row for row in checked_files(snapshot, checks)}
     of_store = [url for url in urls if url not in files]
     pages = questions.find_all(snapshot.connection, list(map(split, of_store)))
     of_pages = zip(of_store, pages, strict=True)

@@ -153,10 +153,7 @@ def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
 def sampled_now(
     store: Path, graph_of: str = CRAWLED, most_work: int = WORK_AT_ONCE
 ) -> Sample | None:
-    """Return a sample as of the last commit, computed from the log, or None without links.
-
-    It is not stored.
-    """
+    """Return a sample of the last commit, from the log and not stored; None without links."""
     now, live = time.time(), LiveGraph(graph_of, most_exact=0)
     with reading(store) as connection, reporting_damage(store):
         terms = tables.terms(connection)
@@ -210,10 +207,7 @@ class Sampler:
             self._known = known
 
     def measure(self) -> float:
-        """Measure the distances if they are outdated, sampling meanwhile.
-
-        Return the seconds taken.
-        """
+        """Measure the distances if they are outdated, and sample meanwhile; return the seconds."""
         began = self._clock()
         if self._live.are_distances_old:
             with suppress(_OverError):

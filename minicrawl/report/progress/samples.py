@@ -116,10 +116,7 @@ def latest_sample(store: Path) -> Sample | None:
 
 
 def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) -> Sample | None:
-    """Return the last sample if it is still valid for this graph, or None.
-
-    It is valid if it has all steps, or if it is less than `FRESH_S` old in a running crawl.
-    """
+    """Return the last sample with all steps, or one that is `FRESH_S` young in a running crawl."""
     sample = latest_sample(store)
     if sample is None or sample.graph_of != graph_of:
         return None

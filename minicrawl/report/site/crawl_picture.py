@@ -59,7 +59,16 @@ def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
         rows = range(1, len(hosts.pages) + 1)
         row_of = dict(zip(hosts.pages, rows, strict=True))
         bars.barh(rows, list(hosts.pages.values()), color="C1")
-        names = [f"{_as_label(name)}  {row:>2}" for name, row in row_of.items()]
+        # Shortened in the middle: hosts of a site differ at the beginning. A $ starts math mode.
+        half = _LONGEST_LABEL // 2
+        labels = (
+            name if len(name) <= _LONGEST_LABEL else f"{name[:half]}…{name[1 - half :]}"
+            for name in row_of
+        )
+        names = [
+            f"{label}  {row:>2}".replace("$", r"\$")
+            for label, row in zip(labels, rows, strict=True)
+        ]
         bars.set_yticks(rows, names, fontsize="small")
         bars.set(xlabel="pages", ylim=(len(rows) + 0.5, 0.5))
         bars.set_title("largest hosts", loc="left")
@@ -171,10 +180,3 @@ def _draw_fit(axes: Any, degrees: DegreeDistribution) -> None:
         f"p {degrees.p_value:.2g}",
     )
     axes.legend()
-
-
-def _as_label(name: str) -> str:
-    """Return a name, shortened in the middle: hosts of a site differ at the beginning."""
-    half = _LONGEST_LABEL // 2
-    shown = name if len(name) <= _LONGEST_LABEL else f"{name[:half]}…{name[1 - half :]}"
-    return shown.replace("$", r"\$")  # a $ in a name must not start math mode

@@ -6,7 +6,7 @@ from hashlib import sha256
 from html import escape
 from typing import BinaryIO
 
-from minicrawl.report.site.site_report import ReportSection, SiteReport, Tile
+from minicrawl.report.site.site_report import ReportSection, SiteReport
 from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import visible
 
@@ -158,7 +158,12 @@ def _document(report: SiteReport) -> Iterator[str]:
     yield f"<p>{_escaped(report.made_at[:10])}. {facts}.</p>"
     for section in report.sections:
         if section.leads:
-            yield f'<div class="tiles">{"".join(map(_tile, section.tiles))}</div>'
+            yield '<div class="tiles">'
+            for tile in section.tiles:
+                note = f"<span>{_escaped(tile.note)}</span>" if tile.note else ""
+                shown = f"<span>{_escaped(tile.name)}</span><b>{_escaped(tile.value)}</b>{note}"
+                yield f'<div class="tile {tile.tone}">{shown}</div>'
+            yield "</div>"
             yield from _section(section)
     lists = [section for section in report.sections if not section.leads]
     yield f"<nav><ul>{''.join(map(_entry, lists))}</ul></nav>"
@@ -179,12 +184,6 @@ def _anchor(section: ReportSection) -> str:
 def _entry(section: ReportSection) -> str:
     count = f'<span class="count">{section.total:,}</span>'
     return f'<li><a href="#{_anchor(section)}">{section.name}</a> {count}</li>'
-
-
-def _tile(tile: Tile) -> str:
-    note = f"<span>{_escaped(tile.note)}</span>" if tile.note else ""
-    shown = f"<span>{_escaped(tile.name)}</span><b>{_escaped(tile.value)}</b>{note}"
-    return f'<div class="tile {tile.tone}">{shown}</div>'
 
 
 def _section(section: ReportSection) -> Iterator[str]:

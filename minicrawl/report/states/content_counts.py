@@ -57,10 +57,7 @@ class ContentRow(NamedTuple):
 def content_rows(
     snapshot: Snapshot, most: int | None = None, *, most_names: int = _MOST_NAMES
 ) -> list[ContentRow] | None:
-    """Return the counts, the largest first.
-
-    Return None if the crawl keeps no responses, or more than `most`.
-    """
+    """Return the counts, largest first; None without kept responses or with more than `most`."""
     if (
         tables.archive_end(snapshot.connection) is None
         or not archive_folder(snapshot.path).is_dir()
@@ -86,10 +83,7 @@ def content_rows(
 
 
 def counts_of(rows: Sequence[ContentRow], most: int) -> Iterator[tuple[str, dict[str, int]]]:
-    """Yield counts of kept URLs by type, left-out URLs by outcome and type, and all URLs by host.
-
-    Each has its `most` largest counts, and the sum of the others.
-    """
+    """Yield the `most` largest counts by type, outcome and host, with the sum of the rest."""
     of_kept, left_out, hosts = Counter[str](), Counter[str](), Counter[str]()
     for row in rows:
         if row.outcome == KEPT:

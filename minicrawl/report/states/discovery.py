@@ -36,7 +36,16 @@ def discovery(snapshot: Snapshot) -> Discovery:
     """Return how the pages of a store were found."""
     ids = np.arange(len(snapshot))
     seeds = np.unique(np.array(questions.seeds(snapshot.connection), dtype=np.int64))
-    finders = _finders(snapshot)
+    # Ids are in the order of discovery, so the new pages of a step have consecutive ids.
+    counts, givers = array("q"), array("q")
+    for block in questions.log_after(snapshot.connection, 0, _ALL_STEPS):
+        for _, kind, page, _, born, _ in block:
+            if born:
+                counts.append(born)
+                givers.append(page if kind in (StepKind.VISIT, StepKind.FORWARD) else -1)
+    logged = np.repeat(np.array(givers, dtype=np.int64), np.array(counts, dtype=np.int64))
+    unlogged = np.full(max(len(snapshot) - len(logged), 0), -1)
+    finders = np.concatenate((unlogged, logged))[: len(snapshot)]
     is_seed = np.isin(ids, seeds)
     _, first, of_host = np.unique(snapshot.host_of, return_index=True, return_inverse=True)
     parents = np.where(finders < 0, first[of_host], finders)
@@ -46,16 +55,3 @@ def discovery(snapshot: Snapshot) -> Discovery:
     while not np.array_equal(further := sources[sources], sources):
         sources = further
     return Discovery(finders, np.where(is_seed[sources], sources, -1), seeds)
-
-
-def _finders(snapshot: Snapshot) -> Pages:
-    # Ids are in the order of discovery, so the new pages of a step have consecutive ids.
-    counts, finders = array("q"), array("q")
-    for block in questions.log_after(snapshot.connection, 0, _ALL_STEPS):
-        for _, kind, page, _, born, _ in block:
-            if born:
-                counts.append(born)
-                finders.append(page if kind in (StepKind.VISIT, StepKind.FORWARD) else -1)
-    finder_of = np.repeat(np.array(finders, dtype=np.int64), np.array(counts, dtype=np.int64))
-    unlogged = np.full(max(len(snapshot) - len(finder_of), 0), -1)
-    return np.concatenate((unlogged, finder_of))[: len(snapshot)]
