@@ -1,9 +1,9 @@
 """Versions of nats-server that keep what they have acknowledged, and whether servers sync.
 
-    from 2.9 on         a crawl works; 2.9 itself does not know `sync_interval`
-    before 2.10.5       a leader that was cut off keeps messages that nobody else has
-    2.10.20 to 2.10.22  a killed server may lose whole streams (nats-server issue 6888): refused
-    before 2.12.3       the removal of a server may leave a stream without its peers
+    before 2.11    refused: 2.9 cannot sync, before 2.10.5 a leader that was cut off keeps messages
+                   that nobody else has, 2.10.20 to 2.10.22 may lose whole streams when they are
+                   killed (nats-server issue 6888), and nobody mends any of them
+    before 2.12.3  the removal of a server may leave a stream without its peers
 
 A server that does not sync acknowledges messages up to two minutes before they are on its disk
 (issue 7564). A killed process loses none of them, a machine without power does.
@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 Version = tuple[int, int, int]
-OLDEST: Version = (2, 9, 0)
+OLDEST: Version = (2, 11, 0)
 RECOMMENDED: Version = (2, 12, 3)
-LOSES_STREAMS: tuple[Version, Version] = (2, 10, 20), (2, 10, 22)
 HOW_TO_SYNC = "jetstream { sync_interval: always }"
 
 
@@ -41,18 +40,21 @@ def as_version(text: str) -> Version:
 
 def refusal(version: Version) -> str:
     """Return why no crawl may use such a server, or an empty text."""
-    advice = f"upgrade it to {as_text(RECOMMENDED)} or newer"
-    first, last = LOSES_STREAMS
-    if first <= version <= last:
-        return f"nats-server {as_text(version)} loses whole streams when it is killed: {advice}"
-    return "" if version >= OLDEST else f"nats-server {as_text(version)} is too old: {advice}"
+    if version >= OLDEST:
+        return ""
+    return (
+        f"nats-server {as_text(version)} may lose what it has acknowledged: "
+        f"upgrade it to {as_text(RECOMMENDED)} or newer"
+    )
 
 
 def cautions(servers: Iterable[ServerFacts]) -> Iterator[str]:
     """Yield what may cost data: versions before the recommended one, and servers without sync."""
     known = list(servers)
     versions = {as_version(server.version) for server in known}
-    if old := ", ".join(map(as_text, sorted(one for one in versions if one < RECOMMENDED))):
+    if old := ", ".join(
+        map(as_text, sorted(version for version in versions if version < RECOMMENDED))
+    ):
         yield (
             f"nats-server {old} may lose what it has acknowledged: "
             f"upgrade to {as_text(RECOMMENDED)} or newer"

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from minicrawl.cluster.access import ClusterAccess, refuse_other_systems
 from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.nats.connecting import await_answer
-from minicrawl.cluster.server_versions import as_version
+from minicrawl.cluster.server_versions import OLDEST, as_text, as_version, refusal
 from minicrawl.errors import UsageError
 from minicrawl.memory.child_interpreter import child_command
 
@@ -37,7 +37,6 @@ _KNOWN_SHA256 = {
     "df8107e35460a8d3517409ae0a8cc7c4af3d505a998d23d00e88a44acc47d174",  # Linux, aarch64
 }
 """Checksums of nats-server 2.14.0 in the wheels of that version, for Linux alone."""
-_FIRST_WITH_SYNC = (2, 10, 0)
 _FIRST_ADDRESS = 2
 """Last byte of the first server's address, 127.0.0.2."""
 _END_S = 5.0
@@ -48,7 +47,7 @@ _STARTER = "import os, sys; os.execv(sys.argv[1], sys.argv[1:])"
 _CONFIG = """\
 server_name: "{name}"
 listen: "{address}:{port}"
-jetstream {{ store_dir: "{folder}"{sync} }}
+jetstream {{ store_dir: "{folder}", sync_interval: always }}
 {cluster}
 {more}
 """
@@ -62,9 +61,17 @@ cluster {{
 
 
 def server_program(system: str = SYSTEM) -> str | None:
-    """Return the path of the system's nats-server, or else of the wheel's, or None."""
+    """Return the path of the system's nats-server, or else of the wheel's, or None.
+
+    A program of the system that a crawl may not use is passed over.
+    """
     # A user's PATH may lack the folders where systems install servers.
-    return shutil.which(PROGRAM) or shutil.which(PROGRAM, path=system) or _program_of_wheel()
+    program = shutil.which(PROGRAM) or shutil.which(PROGRAM, path=system)
+    if program is not None:
+        shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        if not refusal(as_version(shown.stdout.split()[-1])):
+            return program
+    return _program_of_wheel()
 
 
 @cache
@@ -82,15 +89,6 @@ def _program_of_wheel() -> str | None:
             f"{PROGRAM} from your system's packages"
         )
     return str(program)
-
-
-@cache
-def _can_sync(program: str | None) -> bool:
-    """Return whether the server knows `sync_interval`, as those from 2.10 on do."""
-    if program is None:
-        return False
-    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    return as_version(shown.stdout.split()[-1]) >= _FIRST_WITH_SYNC
 
 
 class LocalServer:
@@ -118,8 +116,8 @@ class LocalServer:
         refuse_other_systems()
         if self.program is None:
             raise UsageError(
-                f"there is no {PROGRAM}: install {PROGRAM} (Debian: apt-get install {PROGRAM}), or "
-                f"for a demo minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
+                f"there is no {PROGRAM} from {as_text(OLDEST)} on: install {PROGRAM}, or for a demo "
+                f"minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
             )
         config = str(self._folder / f"{self.name}.conf")
         with self.log.open("ab") as log:
@@ -154,7 +152,6 @@ class LocalServer:
             address=host,
             port=port,
             folder=self._folder / self.name,
-            sync=", sync_interval: always" if _can_sync(self.program) else "",
             cluster=cluster,
             more=more,
         )

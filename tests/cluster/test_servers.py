@@ -34,15 +34,21 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return package / "bin" / PROGRAM
 
 
-def written(program: Path) -> str:
+def written(program: Path, version: str = "2.11.0") -> str:
     program.parent.mkdir(parents=True)
-    program.write_text("#!/bin/sh\n")
+    program.write_text(f"#!/bin/sh\necho nats-server: v{version}\n")
     program.chmod(0o755)
     return str(program)
 
 
 def test_the_program_of_the_system_comes_first(system: Path) -> None:
     assert written(system / PROGRAM) == server_program(str(system))
+
+
+@needs_wheel
+def test_a_program_of_the_system_that_is_too_old_is_passed_over(system: Path) -> None:
+    written(system / PROGRAM, "2.10.29")
+    assert WHEEL in str(server_program(str(system)))
 
 
 @needs_wheel

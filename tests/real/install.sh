@@ -3,7 +3,7 @@
 # shards of a crawl, and a browser.
 set -euo pipefail
 
-packages=(nats-server nginx-light tinyproxy microsocks squid postgresql-doc-15 sqlite3-doc python3.11-doc git-doc)
+packages=(nginx-light tinyproxy microsocks squid postgresql-doc-15 sqlite3-doc python3.11-doc git-doc)
 # Last and by itself: it is the largest, and whoever has no time for it keeps the others.
 browser=(chromium)
 

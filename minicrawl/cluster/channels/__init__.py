@@ -20,7 +20,6 @@ them strictly in that order, and posts batch and number in one step of its log:
     6 and 7 again from its log        ---->  NEXT, NEXT
 
 So the engine may lose, repeat, delay and reorder messages, and no atom is lost or doubled.
-Deduplication by the engine was rejected: with it, NATS before 2.10.5 can lose messages.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
 from its step, a checkpoint has the ends of the channels (`opic.ledger`), and the outbox

@@ -4,9 +4,8 @@ Laws: a batch of a channel is published after the confirmation of the one before
 consumer of its own and removes those of older inboxes: a node that lost the shard, and does not
 know it, receives nothing more.
 
-A batch published twice arrives twice, and the receiver drops the second by its number.
-Deduplication by the servers (`Nats-Msg-Id`) was rejected: servers before 2.10.5 count duplicates
-as refused messages, and then lose later ones (see `logs`).
+A batch published twice arrives twice, and the receiver drops the second by its number. So the
+servers need not find duplicates.
 """
 
 import asyncio
@@ -75,7 +74,7 @@ class NatsBatches(NatsPart):
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
         async with self._in_turn[subject]:
-            await self._jetstream.store(subject, content, stream=self._streams.batches)
+            await self._jetstream.store(subject, content)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
         """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""

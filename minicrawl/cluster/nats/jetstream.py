@@ -9,8 +9,8 @@ others without knowing.
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from nats.aio.client import Client
 from nats.errors import Error, NoRespondersError
@@ -18,16 +18,9 @@ from nats.errors import Error, NoRespondersError
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.engine import EngineError, EngineFull, EngineUnavailable
 
-T = TypeVar("T")
-
 API = "$JS.API."
 _ANSWER_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
-_HEARD_NS = 1.5e9
-"""Age limit of a replica's last heartbeat; heartbeats come each second.
-
-The limit is below `_ANSWER_S`, so such a heartbeat came after our unanswered request.
-"""
 _SILENT_S = 10.0
 """Time of silence before a server is left. During an election, which may take as long, no other
 server could answer either."""
@@ -99,7 +92,7 @@ class JetStreamClient:
     async def api(self, subject: str, request: Any = None) -> dict[str, Any]:
         """Send a request to JetStream and return the answer. Raises JetStreamRefusal."""
         content = b"" if request is None else json.dumps(request).encode()
-        return await self.patiently(lambda: self._request(API + subject, content, None), subject)
+        return await self._patiently(API + subject, content)
 
     async def api_if_found(self, subject: str, request: Any = None) -> dict[str, Any] | None:
         """Send a request, and return the answer, or None if its object does not exist."""
@@ -124,45 +117,18 @@ class JetStreamClient:
         subject: str,
         content: bytes,
         headers: Mapping[str, str] | None = None,
-        stream: str | None = None,
     ) -> int:
         """Publish to a stream, wait for confirmation, and return the sequence.
 
-        Raises JetStreamRefusal. If `stream` is given, a retry waits until its leader is in touch
-        with the other servers. Before 2.10.5 a leader that was cut off keeps the messages that it
-        accepted meanwhile. One such message is stored everywhere in the end, but a retry would add
-        a second copy.
+        Raises JetStreamRefusal.
         """
-
-        async def once() -> dict[str, Any]:
-            return await self._request(subject, content, headers)
-
-        async def again() -> dict[str, Any]:
-            if stream is not None:
-                await self._check_leader(stream)
-            return await once()
-
-        answer = await self.patiently(once, subject, again)
+        answer = await self._patiently(subject, content, headers)
         return int(answer["seq"])
 
-    async def _check_leader(self, stream: str) -> None:
-        """Raise _Later if the leader has not heard from a majority since our last request."""
-        info = await self._request(f"{API}STREAM.INFO.{stream}", b"", None)
-        replicas = (info.get("cluster") or {}).get("replicas") or []
-        heard = sum(int(replica.get("active", 0)) < _HEARD_NS for replica in replicas)
-        if 2 * (heard + 1) <= len(replicas) + 1:
-            raise _Later(f"the leader of {stream} does not hear the other servers")
-
-    async def patiently(
-        self,
-        once: Callable[[], Awaitable[T]],
-        subject: str,
-        again: Callable[[], Awaitable[T]] | None = None,
-    ) -> T:
-        """Call `once` until it returns an answer, or patience ends.
-
-        Retries call `again` instead, if given.
-        """
+    async def _patiently(
+        self, subject: str, content: bytes, headers: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Repeat a request until it is answered, or patience ends."""
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
         before = _cancellations()
@@ -172,7 +138,7 @@ class JetStreamClient:
                 async with asyncio.timeout(_ANSWER_S) as wait:
                     self._waits.add(wait)
                     try:
-                        answer = await once()
+                        answer = await self._request(subject, content, headers)
                     finally:
                         self._waits.remove(wait)
                 self._silent_since = None
@@ -181,7 +147,6 @@ class JetStreamClient:
                     raise asyncio.CancelledError
                 return answer
             except (TimeoutError, Error, _Later, OSError) as error:
-                once = again or once
                 if self.client.is_closed or loop.time() + pause_s > end:
                     raise self._unanswered(error, subject) from error
             if self._has_others:

@@ -47,12 +47,7 @@ class NatsKeys(NatsPart):
 
     async def _update(self, key: str, value: bytes, revision: int) -> int:
         """Store a change of the key from this revision, and return the new revision."""
-        # A key with another revision is recognised here rather than refused by the server: servers
-        # before 2.10.5 may lose later messages after a refused one (see `logs`).
-        current = await self._find({"last_by_subj": self._bucket.subject(key)})
         try:
-            if current is not None and current.revision > revision:
-                raise KeyTaken(f"{key} was changed by another node")
             return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
         except KeyTaken:
             current = await self._find({"last_by_subj": self._bucket.subject(key)})

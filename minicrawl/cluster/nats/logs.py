@@ -3,9 +3,8 @@
 Laws: a message names the last message that its sender knew, and is an entry only if no other entry
 lies between the two. The last removed message was an entry. The log of a shard has one writer, and
 the server refuses a message whose sender did not know the last one. In a log with many writers the
-server accepts everything, and readers find out which messages are entries: servers before 2.10.5
-count refused messages of a stream, lose the count in a restart, and then drop as many later
-messages (nats-server pull requests 4365 and 4777).
+server accepts everything, and readers find out which messages are entries: nodes of earlier
+versions of minicrawl, which may be in the same cluster, do so, too.
 
 One stream for all logs was rejected. With a stream for each log, sequence numbers are entry
 numbers, removing the first entries drops whole files, and different servers lead different logs.
@@ -53,10 +52,11 @@ class NatsLogs(NatsPart):
         if len(content) > MOST_ENTRY_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than an entry may have")
         headers = {_AFTER: str(after)} | ({} if is_shared else {_EXPECTED: str(after)})
-        name, subject = await self._stream(shard), self._streams.log_subject(shard, self._kind)
+        await self._stream(shard)
+        subject = self._streams.log_subject(shard, self._kind)
         number = None
         try:
-            number = await self._jetstream.store(subject, content, headers, name)
+            number = await self._jetstream.store(subject, content, headers)
         except JetStreamRefusal as refusal:
             if refusal.error_code not in WRONG_SEQUENCE:
                 raise EngineError(

@@ -63,7 +63,7 @@ class NatsObjects(NatsPart):
         digest, size, chunks = sha256(), 0, 0
         async for piece in _pieces(file):
             number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
-            await self._jetstream.store(self._chunks(unique), piece, number, self._streams.objects)
+            await self._jetstream.store(self._chunks(unique), piece, number)
             digest.update(piece)
             size, chunks = size + len(piece), chunks + 1
         description = {
