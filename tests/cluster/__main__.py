@@ -2,6 +2,10 @@
 
 python -m tests.cluster --kills 200 --cuts 20 --moves 20 --pages 5000 --into docs/hostile.md
 
+Cut the power of servers and nodes, which needs root; a namespace takes the mounts away in any case:
+
+unshare --mount python -m tests.cluster --power 100 --pages 3000 --into docs/hostile.md
+
 Measure how long one kind of upset stops the crawl:
 
 python -m tests.cluster --kills 12 --of "kill a server" --apart 12 --pages 100000
@@ -21,15 +25,17 @@ from tests.bench.notes import circumstances, head, into_document, row, write_int
 from tests.cluster.proof.judging import Pauses
 from tests.cluster.proof.proving import SERVERS, SHARDS, Proof, ProofPlan, Prover
 from tests.cluster.proof.shelves import shelves
-from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES, named
+from tests.cluster.proof.upsets import ADDRESSES, CUTS, KILLS, MOVES, POWER, named
 
-KINDS = [named(work) for work in (*KILLS, *CUTS)]
+KINDS = [named(work) for work in (*KILLS, *CUTS, *POWER)]
 _COLUMNS = ("of the crawl, median", "longest", "of a shard, median", "longest")
 
 
 @click.command()
 @click.option("--kills", type=click.IntRange(min=0), default=0, help="Kills of nodes and servers.")
 @click.option("--cuts", type=click.IntRange(min=0), default=0, help="Cuts of the network.")
+@click.option("--power", type=click.IntRange(min=0), default=0, help="Power failures.")
+@click.option("--lazy", is_flag=True, help="Servers sync every two minutes only.")
 @click.option("--moves", type=click.IntRange(min=0), default=0, help="Nodes to drain.")
 @click.option("--pages", type=click.IntRange(min=1), default=5000, help="Page budget of a crawl.")
 @click.option(
@@ -66,7 +72,7 @@ def prove(into: Path | None, **drawn: Any) -> None:
     lines = [_circumstances(plan, found), "", *_pauses(found), "", *_rest(found)]
     click.echo("\n".join([*lines, *(found.wrong or ["nothing is wrong"])]))
     if into:
-        write_into(into, "clusters", lines)
+        write_into(into, "power of clusters" if plan.power else "clusters", lines)
     sys.exit(bool(found.wrong))
 
 
@@ -92,10 +98,11 @@ def _pauses(found: Proof) -> Iterator[str]:
 def _rest(found: Proof) -> Iterator[str]:
     judged = found.judgements
     yield from head("", "found")
-    done = f"{found.count(KILLS):,}, {found.count(CUTS):,}, {found.count(MOVES):,}"
-    yield row("kills, cuts, moves", done)
+    done = ", ".join(f"{found.count(works):,}" for works in (KILLS, CUTS, POWER, MOVES))
+    yield row("kills, cuts, power failures, moves", done)
     yield row("checks of all shards after them, and at ends", f"{found.checks:,}")
     yield row("after which something was wrong", f"{len(found.wrong):,}")
+    yield row("losses that were named", f"{len(found.losses):,}")
     yield row("requests", f"{sum(one.requests for one in judged):,}")
     yield row("pages asked for more than once", f"{sum(one.again for one in judged):,}")
     yield row("at most", f"{max((one.most_often for one in judged), default=0):,} times")

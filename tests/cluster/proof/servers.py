@@ -17,6 +17,7 @@ from minicrawl.cluster.servers import LocalServer, LocalServers
 from tests.cluster.relay import ADDRESS, CALM, Place, Relay, Weather, relays
 from tests.real.daemons import free_port
 
+ALWAYS = "sync_interval: always"
 _NOWHERE = "127.0.0.1:9"
 """Address that servers advertise to each other, so that they only use the relays."""
 _CLUSTER = """\
@@ -73,10 +74,13 @@ def _cut(ways: Iterable[Relay]) -> Iterator[None]:
 
 @asynccontextmanager
 async def relayed_servers(
-    folder: Path, count: int, nodes: Iterable[str], weather: Weather = CALM
+    folder: Path, count: int, nodes: Iterable[str], weather: Weather = CALM, sync: str = ALWAYS
 ) -> AsyncIterator[RelayedServers]:
-    """Run so many servers, with relays between them and for these nodes, until all answer."""
-    folder.mkdir()
+    """Run so many servers, with relays between them and for these nodes, until all answer.
+
+    `sync` is the interval at which servers sync their files.
+    """
+    folder.mkdir(exist_ok=True)
     places = [(ADDRESS, free_port(ADDRESS)) for _ in range(2 * count)]
     listens, routes = places[:count], places[count:]
     servers = [LocalServer(f"server-{n}", place, folder) for n, place in enumerate(listens)]
@@ -89,6 +93,8 @@ async def relayed_servers(
         found = RelayedServers(servers, dict(zip(ends, between, strict=True)), of_node)
         for number, server in enumerate(servers):
             server.write_config(_cluster(found, number, routes[number]), "")
+            config = folder / f"{server.name}.conf"
+            config.write_text(config.read_text().replace(ALWAYS, sync))
         try:
             for server in servers:
                 await server.start()

@@ -1,15 +1,16 @@
-"""Upsets of a cluster: kills, cuts, moves and upgrades.
+"""Upsets of a cluster: kills, cuts, power failures, moves and upgrades.
 
 Law: each upset but an upgrade is undone. It is over when a live node holds every shard again, and a
 server leads every log.
 """
 
 import asyncio
+import os
 import shutil
 import signal
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from random import Random
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.cluster.servers import LocalServer
 from tests.cluster.node_process import NodeProcess, shards_of, until
+from tests.cluster.proof.disks import LoopDisk
 from tests.cluster.proof.judging import Silence, Upset
 from tests.cluster.proof.servers import RelayedServers
 
@@ -37,6 +39,8 @@ class Upsettable(NamedTuple):
     nodes: dict[str, NodeProcess]
     newer: str | None
     """Program that servers are upgraded to."""
+    disks: Mapping[str, LoopDisk] = {}
+    """Disks of servers and nodes by name, if power is cut."""
 
 
 Work = Callable[[Upsettable, Random], Awaitable[Silence | None]]
@@ -96,6 +100,58 @@ async def cut_a_server_off(cluster: Upsettable, chance: Random) -> None:
         await asyncio.sleep(chance.uniform(_SHORT_S, _LONG_S))
 
 
+async def cut_the_power_of_a_node(cluster: Upsettable, chance: Random) -> None:
+    node = await _a_holder(cluster, chance)
+    node.kill()
+    await asyncio.to_thread(cluster.disks[node.name].cut)
+    await asyncio.sleep(chance.uniform(0, _DOWN_S))
+    node.start()
+
+
+async def cut_the_power_of_a_server(cluster: Upsettable, chance: Random) -> None:
+    await _power_cut(cluster, [chance.choice(cluster.servers.servers)], chance)
+
+
+async def cut_the_power_of_two_servers(cluster: Upsettable, chance: Random) -> None:
+    await _power_cut(cluster, chance.sample(cluster.servers.servers, 2), chance)
+
+
+async def cut_the_power_of_a_server_while_others_pause(cluster: Upsettable, chance: Random) -> None:
+    """Let the third server lead that which has lost power: each in turn lacks what the other has.
+
+    First one server is paused, so that two acknowledge. One of these loses power, and the other is
+    paused instead of the first.
+    """
+    slow, cut, other = chance.sample(cluster.servers.servers, 3)
+    with _paused(slow):
+        await asyncio.sleep(chance.uniform(0, _SHORT_S))
+        await cut.end(signal.SIGKILL)
+        await asyncio.to_thread(cluster.disks[cut.name].cut)
+    with _paused(other):
+        await cut.start()
+        await asyncio.sleep(chance.uniform(_SHORT_S, _LONG_S))
+
+
+@contextmanager
+def _paused(server: LocalServer) -> Iterator[None]:
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+
+async def _power_cut(cluster: Upsettable, servers: Sequence[LocalServer], chance: Random) -> None:
+    """Cut the power of these servers at once, and start them again in a random order."""
+    await asyncio.gather(*(server.end(signal.SIGKILL) for server in servers))
+    for server in servers:
+        await asyncio.to_thread(cluster.disks[server.name].cut)
+    for server in chance.sample(servers, len(servers)):
+        await asyncio.sleep(chance.uniform(0, _DOWN_S))
+        await server.start()
+
+
 async def move(cluster: Upsettable, chance: Random) -> None:
     """Drain a node, then let it take shards again."""
     engine, name = cluster.engine, (await _a_holder(cluster, chance)).name
@@ -113,6 +169,10 @@ KILLS: tuple[Work, ...] = (
     *(kill_a_server, kill_the_server_of_the_keys),
 )
 CUTS: tuple[Work, ...] = (cut_a_node_off, cut_a_server_off)
+POWER: tuple[Work, ...] = (
+    *(cut_the_power_of_a_server, cut_the_power_of_two_servers),
+    *(cut_the_power_of_a_server_while_others_pause, cut_the_power_of_a_node),
+)
 MOVES: tuple[Work, ...] = (move,)
 UPGRADES: tuple[Work, ...] = (upgrade_a_server,)
 
