@@ -1,7 +1,5 @@
 """Access to the engine: addresses, credentials, and what may not be sent unencrypted."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -54,7 +52,16 @@ class ClusterAccess:
 
     def __post_init__(self) -> None:
         for url in self.urls:
-            _check(url)
+            try:
+                parts = urlsplit(url)
+                is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+            except ValueError:  # its text may contain the password
+                is_valid = False
+            if not is_valid:
+                raise UsageError(
+                    f"{without_password(url)!r} is not a server: "
+                    "write nats://HOST:4222 or tls://HOST:4222"
+                )
         if not _NAME.fullmatch(self.name):
             raise UsageError(
                 f"{self.name!r} cannot be the name of a cluster: use letters, digits, - and _"
@@ -85,17 +92,6 @@ class ClusterAccess:
 def without_password(url: str) -> str:
     before, at, after = url.rpartition("@")
     return f"{before.partition('://')[0]}://{after}" if at else url
-
-
-def _check(url: str) -> None:
-    shown = without_password(url)
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # its text may contain the password
-        is_valid = False
-    if not is_valid:
-        raise UsageError(f"{shown!r} is not a server: write nats://HOST:4222 or tls://HOST:4222")
 
 
 _FILE_VARIABLES = ("NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY")

@@ -6,8 +6,6 @@ machine. The orders by cash and by siblings have a threshold; that of siblings c
 the factor of the group.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 

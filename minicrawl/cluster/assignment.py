@@ -11,8 +11,6 @@ weight  the rendezvous hash of a node and a shard. A free shard goes to the node
         weight, so the shards of a lost node go to many others
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from hashlib import blake2b
 

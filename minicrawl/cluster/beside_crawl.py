@@ -3,7 +3,7 @@
 `crawl --help` imports this module, so modules of the cluster are imported only in functions.
 """
 
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,6 @@ import click
 
 from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.config import Settings
-from minicrawl.config.parts import DEMO_PAGES
 
 if TYPE_CHECKING:
     from minicrawl.control import ControlRequest
@@ -62,24 +61,12 @@ class ClusterCrawl(Companion):
         """Crawl as a node until the whole crawl is over. Return False without `--cluster`."""
         if request.loaded.settings.cluster.url is None:
             return False
-        from minicrawl.cli.crawl.seeds import seeds_of
         from minicrawl.cluster.access import import_engine
 
         import_engine()
-        from minicrawl.cluster.commands.crawling import ClusterRun, crawl_in_cluster
+        from minicrawl.cluster.commands.crawling import crawl_in_cluster
 
-        given = request.given
-        with ExitStack() as stack:
-            run = ClusterRun(
-                loaded=request.loaded,
-                seeds=seeds_of(given["seeds"], stack) if given["seeds"] else (),
-                shards=given["shards"],
-                demo_pages=given.get("demo_pages") or DEMO_PAGES,
-                resume=request.resume,
-                is_quiet=given["quiet"],
-                as_json=given["as_json"],
-            )
-            crawl_in_cluster(run)
+        crawl_in_cluster(request)
         return True
 
 

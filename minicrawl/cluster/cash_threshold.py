@@ -6,8 +6,6 @@ threshold pages are read as on one machine. A stale threshold changes the order,
 sketch   histogram of the cash of waiting pages, in bins of an eighth of an octave
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from math import ceil
@@ -28,7 +26,13 @@ NO_THRESHOLD = 0
 
 def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
     """Count the keys in each bin, down to the bin of the `most`-th richest page."""
-    bins, counts = np.unique(_bins(keys), return_counts=True)
+    # Bin 0 begins at 1/256 unit, and has all smaller keys as well.
+    least = np.maximum(keys, 1)
+    eighths = np.log2(least / UNIT * (1 << _STEPS)) * _STEPS
+    bin_of: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
+    begins = np.array([_least_key(place) for place in range(int(bin_of.max(initial=0)) + 1)])
+    bin_of -= begins[bin_of] > least  # logarithms are rounded
+    bins, counts = np.unique(bin_of, return_counts=True)
     richer = np.cumsum(counts[::-1])[::-1] - counts
     is_counted = richer < most
     return Counter(dict(zip(bins[is_counted].tolist(), counts[is_counted].tolist(), strict=True)))
@@ -48,16 +52,6 @@ def cash_threshold(sketches: Iterable[Mapping[int, int]], pages: int) -> int:
         if above >= pages:
             return _least_key(place)
     return NO_THRESHOLD
-
-
-def _bins(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the bin of each key. Bin 0 begins at 1/256 unit, and has all smaller keys as well."""
-    least = np.maximum(keys, 1)
-    eighths = np.log2(least / UNIT * (1 << _STEPS)) * _STEPS
-    bins: NDArray[np.int64] = np.maximum(eighths, 0).astype(np.int64)
-    begins = np.array([_least_key(place) for place in range(int(bins.max(initial=0)) + 1)])
-    bins -= begins[bins] > least  # logarithms are rounded
-    return bins
 
 
 def _least_key(place: int) -> int:

@@ -4,8 +4,6 @@ Law: at its end only the store of the pages found remains, and after a kill -9 t
 temporary files.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import AsyncIterator

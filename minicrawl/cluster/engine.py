@@ -16,8 +16,6 @@ object     a large file with a name
 broadcast  a message to current listeners; it is not stored, and may be lost
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import NamedTuple, Protocol

@@ -4,14 +4,13 @@ Laws: nothing from the engine is trusted: bytes that no node writes are refused.
 has the log, `append` raises Fenced for ever.
 """
 
-from __future__ import annotations
-
 import asyncio
 import struct
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from enum import IntEnum
 from typing import Any, TypeVar
 from zlib import crc32
 
@@ -25,6 +24,7 @@ from minicrawl.cluster.engine import (
 )
 
 T = TypeVar("T")
+K = TypeVar("K", bound=IntEnum)
 Connect = Callable[[], Coroutine[Any, Any, ClusterEngine]]
 
 
@@ -74,7 +74,9 @@ def pack_frame(kind: int, head: bytes, content: bytes) -> bytes:
     return _CHECKSUM.pack(crc32(checked)) + checked
 
 
-def unpack_frame(packed: bytes, head: struct.Struct) -> tuple[int, tuple[int, ...], bytes]:
+def unpack_frame(
+    packed: bytes, kinds: type[K], head: struct.Struct
+) -> tuple[K, tuple[int, ...], bytes]:
     """Decode an entry into kind, numbers and content."""
     try:
         checksum, version, kind = _FRAME.unpack_from(packed)
@@ -87,7 +89,9 @@ def unpack_frame(packed: bytes, head: struct.Struct) -> tuple[int, tuple[int, ..
         raise EngineError(
             f"it has version {version}, but this minicrawl reads {_VERSION}: upgrade minicrawl"
         )
-    return kind, numbers, packed[_FRAME.size + head.size :]
+    if kind not in tuple(kinds):
+        raise EngineError(f"it is of the unknown kind {kind}")
+    return kinds(kind), numbers, packed[_FRAME.size + head.size :]
 
 
 _UNREADABLE = (

@@ -4,8 +4,6 @@ Laws: looking disturbs nobody: keys are read and broadcasts are heard. Clocks of
 compared: a node is live if its record changes while we look.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress

@@ -13,8 +13,6 @@ ahead     time for which pages are granted in advance, so that a shard need not 
           whether or not they have the richest pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -62,7 +60,13 @@ def new_grants(
     """
     left = budget - sum(granted.values())
     soon_s = ahead_s(left, pace)
-    back = _given_back(granted, needs, are_wanted=is_wanted and left <= 0)
+    are_wanted = is_wanted and left <= 0
+    back = {
+        shard: need.spent
+        for shard, need in needs.items()
+        if (unspent := granted.get(shard, 0) - need.spent) > 0
+        and (not need.waiting or (are_wanted and unspent > need.pace * SOON_S))
+    }
     hungry = {}
     for shard, need in needs.items():
         ahead = min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.waiting)
@@ -77,17 +81,6 @@ def new_grants(
             more[shard] = granted.get(shard, 0) + part
             left -= part
     return back | more
-
-
-def _given_back(
-    granted: Mapping[int, int], needs: Mapping[int, ShardNeed], *, are_wanted: bool
-) -> dict[int, int]:
-    return {
-        shard: need.spent
-        for shard, need in needs.items()
-        if (unspent := granted.get(shard, 0) - need.spent) > 0
-        and (not need.waiting or (are_wanted and unspent > need.pace * SOON_S))
-    }
 
 
 def is_short(granted: int, need: ShardNeed) -> bool:

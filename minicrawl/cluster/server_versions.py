@@ -9,8 +9,6 @@ A server that does not sync acknowledges messages up to two minutes before they 
 (issue 7564). A killed process loses none of them, a machine without power does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

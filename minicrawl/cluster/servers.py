@@ -6,8 +6,6 @@ process that started them, even if that is killed.
 Start servers in the main thread: Linux ends them with the thread that started them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import shutil

@@ -153,9 +153,6 @@ class ShardCrawl:
     def may_fetch(self) -> bool:
         return self._beginning.has_begun and self.exchange.may_fetch
 
-    def is_over(self) -> bool:
-        return self.exchange.is_over()
-
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
     ) -> Reason | None:
@@ -210,6 +207,17 @@ class ShardCrawl:
         # threshold again and again, and never the one above it.
         self._update_order()
         is_safe = recorder.committer.last_step == frontier.last_seq and not traffic.is_busy
+        importance: dict[str, Any] = {}
+        if (estimate := self._importance) is not None:
+            estimate.look(self._context.clock.now())
+            # A page that was never sent may be new to its owner, and is then born there with a
+            # unit.
+            elsewhere = len(core.channels.unsent) + core.outbox.atoms / UNIT
+            importance = {
+                "gathered": estimate.gathered.read,
+                "ungathered": estimate.gathered.unread + elsewhere,
+                "discovery": max(0.0, estimate.discovery.rate),
+            }
         return ShardFacts(
             shard=self._shard.place.number,
             fetched=int(number("fetched")),
@@ -222,7 +230,7 @@ class ShardCrawl:
             age_s=round(self._beginning.age_s(now), 3),
             wire_bytes=int(number("wire_bytes")),
             abroad=ledger.abroad,
-            **self._importance_facts(),
+            **importance,
             sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
             has_choice=self.level is not None and self.level.has_choice,
             sent={other: end.number for other, end in core.channels.sent.items()},
@@ -230,20 +238,6 @@ class ShardCrawl:
             is_idle=self._is_empty and is_safe and not waiting and not outbox,
             wants_pages=self._wants_pages,
         )
-
-    def _importance_facts(self) -> dict[str, Any]:
-        """Return the importance of this shard's pages, as far as it was added up."""
-        if (estimate := self._importance) is None:
-            return {}
-        estimate.look(self._context.clock.now())
-        core, unread = self._shard.core, estimate.gathered.unread
-        # A page that was never sent may be new to its owner, and is then born there with a unit.
-        elsewhere = len(core.channels.unsent) + core.outbox.atoms / UNIT
-        return {
-            "gathered": estimate.gathered.read,
-            "ungathered": unread + elsewhere,
-            "discovery": max(0.0, estimate.discovery.rate),
-        }
 
 
 class RequestRate:

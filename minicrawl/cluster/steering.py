@@ -3,8 +3,6 @@
 Law: a request to an absent node is refused with the names of the nodes that exist.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
@@ -29,16 +27,13 @@ from minicrawl.errors import UsageError
 MOST_WORKERS = 64
 
 
-async def drain(engine: ClusterEngine, node: str) -> None:
-    """Make the node give up all its shards and take no others."""
+async def drain(engine: ClusterEngine, node: str, *, undo: bool = False) -> None:
+    """Make the node give up all its shards and take no others, or let it take some again."""
     await _refuse_unknown_node(engine, node)
-    await engine.put(f"{DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
-
-
-async def undrain(engine: ClusterEngine, node: str) -> None:
-    """Allow a drained node to take shards again."""
-    await _refuse_unknown_node(engine, node)
-    await engine.delete(f"{DRAIN_PREFIX}{node}")
+    if undo:
+        await engine.delete(f"{DRAIN_PREFIX}{node}")
+    else:
+        await engine.put(f"{DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
 
 
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:

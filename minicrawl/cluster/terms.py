@@ -6,8 +6,6 @@ of logins and proxies are set on each node. So are settings that touch a node's 
 politeness, since anybody with write access to the engine can change the terms.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -65,7 +63,19 @@ async def start_or_join(
     urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
     named = list(dict.fromkeys(urls))
     if await engine.get(TERMS_KEY) is None:
-        terms = _first_terms(settings, named, shards or DEFAULT_SHARDS)
+        if not named:
+            raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
+        identity = token_hex(8)
+        by_value = {"strategy": "siblings"} if "score" in settings else {}
+        terms = TermsRecord(
+            id=identity,
+            format=FORMAT,
+            schema=schema.VERSION,
+            version=__version__,
+            shards=shards or DEFAULT_SHARDS,
+            settings=USUAL | by_value | settings,
+            seeds=f"seeds-{identity}",
+        )
         check_terms(terms, own)
         if await _begin(engine, terms, named):
             return terms  # else another caller was quicker
@@ -95,22 +105,6 @@ async def start_or_join(
         )
         await engine.update(STATE_KEY, again.pack(), state_revision)
     return changed
-
-
-def _first_terms(settings: Mapping[str, object], seeds: list[str], shards: int) -> TermsRecord:
-    if not seeds:
-        raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
-    identity = token_hex(8)
-    by_value = {"strategy": "siblings"} if "score" in settings else {}
-    return TermsRecord(
-        id=identity,
-        format=FORMAT,
-        schema=schema.VERSION,
-        version=__version__,
-        shards=shards,
-        settings=USUAL | by_value | dict(settings),
-        seeds=f"seeds-{identity}",
-    )
 
 
 async def _begin(engine: ClusterEngine, terms: TermsRecord, seeds: list[str]) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.cli.companions import CrawlRequest
 from minicrawl.cluster.commands import crawling
 from minicrawl.cluster.commands.crawling import as_line
 from minicrawl.cluster.commands.nodes import cells_of, facts_of
@@ -100,11 +101,13 @@ def test_a_crawl_without_a_cluster_imports_one_module_of_it() -> None:
     assert done.stdout == "['minicrawl.cluster.beside_crawl']\n"
 
 
-def test_the_next_commands_name_all_servers_and_no_password() -> None:
-    # Reached directly: a crawl that ends with these commands needs servers.
+def test_the_next_commands_name_all_servers_and_no_password(capsys: Captured) -> None:
     loaded = load({"cluster": "tls://me:secret@a:1,tls://me:secret@b:2/news"}, {}, None)
-    assert "--cluster tls://a:1,tls://b:2/news" in crawling._next_commands(loaded)
-    assert "secret" not in crawling._next_commands(loaded)
+    request = CrawlRequest(loaded, {"quiet": False, "as_json": False}, resume="")
+    crawling.show_end(request, STATUS)
+    shown = capsys.readouterr().err
+    assert "--cluster tls://a:1,tls://b:2/news" in shown
+    assert "secret" not in shown
 
 
 # ---------------------------------------------------------------- cluster set
@@ -175,8 +178,8 @@ def test_the_status_names_shards_without_a_node(unheld: tuple[int, ...], shown: 
 
 def test_a_finished_crawl_shows_names_and_values_in_columns(capsys: Captured) -> None:
     loaded = load({"cluster": NOBODY}, {}, None)
-    run = crawling.ClusterRun(loaded, (), None, 0, resume="", is_quiet=False, as_json=False)
-    crawling.show_end(run, STATUS)
+    request = CrawlRequest(loaded, {"quiet": False, "as_json": False}, resume="")
+    crawling.show_end(request, STATUS)
     lines = capsys.readouterr().err.splitlines()
     assert {line.find(value) for line in lines for value in ("running", "1.50 units")} == {-1, 18}
 

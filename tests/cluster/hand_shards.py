@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl import State
-from minicrawl.cluster.channels.arrivals import Arrival, judge
 from minicrawl.cluster.channels.batches import BatchError, Transfer, TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
@@ -75,7 +74,7 @@ class HandShard(HandCrawl):
         return batch
 
     def receive(self, batch: TransferBatch) -> None:
-        assert judge(self.shard.channels, batch) is Arrival.NEXT
+        assert batch.number == self.shard.expected(batch.sender)
         for step in self.shard.receipt(batch):
             state = State.BAD_REDIRECT if step.kind is StepKind.DEAD_END else State.UNREAD
             self.take_step(step, state)

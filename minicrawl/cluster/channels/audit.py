@@ -8,8 +8,6 @@ posted the first batches that were sent, and no others.
 statement   what a shard counts as of one step of its log
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ transfer   cash for a page of another shard, with the depth of the page
 number     position of a batch in its channel, from 1
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -11,8 +11,6 @@ shards together send a limited number of messages per second, unless the wait fo
 exceed `longest_s`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import inf

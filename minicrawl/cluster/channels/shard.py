@@ -1,11 +1,8 @@
 """One shard as a fold over its log: ledger, channels and outbox."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from minicrawl.cluster.channels.arrivals import Arrival, judge
 from minicrawl.cluster.channels.audit import Statement, statement_of
 from minicrawl.cluster.channels.batches import (
     MOST_HOPS,
@@ -17,7 +14,7 @@ from minicrawl.cluster.channels.batches import (
 from minicrawl.cluster.channels.outbox import Outbox, Posting
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger.channels import Channels
+from minicrawl.opic.ledger.channels import ChannelEnd, Channels
 from minicrawl.opic.ledger.ledger import FOREIGN, Plan
 
 
@@ -100,6 +97,10 @@ class Shard:
         ]
         return TransferBatch(self.number, step.page, step.amount, transfers, of_pot)
 
+    def expected(self, sender: int) -> int:
+        """Return the number of the next batch of a channel: earlier ones were posted."""
+        return self.channels.received.get(sender, ChannelEnd()).number + 1
+
     def receipt(self, batch: TransferBatch) -> list[Step]:
         """Return the steps that post the batch, or none if it is not the next one.
 
@@ -108,7 +109,7 @@ class Shard:
         if batch.receiver != self.number or batch.sender == self.number:
             way = f"from shard {batch.sender} to shard {batch.receiver}"
             raise BatchError(f"a batch {way} came to shard {self.number}")
-        if judge(self.channels, batch) is not Arrival.NEXT:
+        if batch.number != self.expected(batch.sender):
             return []
         pages, born = self.pages.meet(batch.transfers)
         # Sorted, because a stored step has its links in ascending order.

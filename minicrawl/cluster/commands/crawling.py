@@ -7,16 +7,17 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from typing import NamedTuple
+from collections.abc import Iterable
+from contextlib import AsyncExitStack, ExitStack
 
 import click
 
 from minicrawl.cli import PROGRAM
+from minicrawl.cli.companions import CrawlRequest
+from minicrawl.cli.crawl.seeds import seeds_of
 from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cli.output import show_json
-from minicrawl.cluster.access import ClusterAccess, access_of, opened
+from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.commands.node import FOLDER
 from minicrawl.cluster.commands.nodes import facts_of
 from minicrawl.cluster.demo import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
@@ -24,7 +25,7 @@ from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_no
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
 from minicrawl.cluster.terms import start_or_join, state_of
-from minicrawl.config import Loaded
+from minicrawl.config.parts import DEMO_PAGES
 from minicrawl.config.values.networks import without_logins
 from minicrawl.errors import Interrupted
 from minicrawl.wording import as_duration, counted, rate, visible
@@ -33,52 +34,64 @@ DEMO = "demo"
 LINE_EVERY_S = 10.0
 
 
-class ClusterRun(NamedTuple):
-    loaded: Loaded
-    seeds: Iterable[str]
-    shards: int | None
-    demo_pages: int
-    resume: str
-    is_quiet: bool
-    as_json: bool
-
-    @property
-    def is_demo(self) -> bool:
-        """True if the cluster is started for this crawl, and removed at its end."""
-        return self.loaded.settings.cluster.url == DEMO
-
-
-def crawl_in_cluster(run: ClusterRun) -> None:
-    shown = ClusterDisplay(is_quiet=run.is_quiet)
-    status = asyncio.run(_crawled(run, shown))
+def crawl_in_cluster(request: CrawlRequest) -> None:
+    shown = ClusterDisplay(is_quiet=request.given["quiet"])
+    with ExitStack() as stack:
+        named = request.given["seeds"]
+        seeds = seeds_of(named, stack) if named else ()
+        status = asyncio.run(_crawled(request, seeds, shown))
     shown.end()
-    show_end(run, status)
+    show_end(request, status)
 
 
-def show_end(run: ClusterRun, status: ClusterStatus) -> None:
+def show_end(request: CrawlRequest, status: ClusterStatus) -> None:
     """Show how the crawl has ended; raise for the exit code if it was stopped or read nothing."""
-    if run.as_json:
+    if request.given["as_json"]:
         show_json(status)
-    elif not run.is_quiet:
+    elif not request.given["quiet"]:
         for name, value in facts_of(status):
             click.echo(f"  {name:<16}{value}", err=True)
-        click.echo(_next_commands(run.loaded), err=True)
+        url = request.loaded.settings.cluster.url or ""
+        named = f"--cluster {shlex.quote(without_logins(url))}"
+        where = f"--store {DEMO_STORE}" if url == DEMO else named
+        commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
+        click.echo("\n".join(("", "next steps", *commands)), err=True)
     if status.doing == "stopped":
-        raise Interrupted(f"stopped; resume with: {run.resume}")
+        raise Interrupted(f"stopped; resume with: {request.resume}")
     if not status.fetched:
         raise NotFetched("nothing could be fetched")
 
 
-async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
+async def _crawled(
+    request: CrawlRequest, seeds: Iterable[str], shown: ClusterDisplay
+) -> ClusterStatus:
+    """Crawl with a node of this machine, or in a cluster that is started for a demo."""
     interrupted, leaving = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, interrupted.set)
-    async with _cluster(run, shown) as (access, joined), opened(access) as engine:
-        await start_or_join(engine, joined.loaded, joined.seeds, joined.shards)
+    loaded, shards = request.loaded, request.given["shards"]
+    is_demo = loaded.settings.cluster.url == DEMO
+    async with AsyncExitStack() as stack:
+        if is_demo:
+            pages, shards = request.given.get("demo_pages") or DEMO_PAGES, shards or DEMO_SHARDS
+            demo = demo_cluster(loaded, pages, shown.say)
+            access, loaded, seeds = await stack.enter_async_context(demo)
+            shown.say(f"watch it with: {PROGRAM} cluster status --cluster {access.url}")
+        else:
+            access = access_of(loaded.settings)
+        engine = await stack.enter_async_context(opened(access))
+        await start_or_join(engine, loaded, seeds, shards)
         state, _ = await state_of(engine)
         watching = asyncio.ensure_future(ClusterWatch(engine).until_over(state.run, shown.show))
         waiting = asyncio.ensure_future(interrupted.wait())
-        node = asyncio.ensure_future(_run_node(access, joined, leaving, shown))
+        if is_demo:  # it has nodes of its own
+            node = asyncio.ensure_future(_until(leaving))
+        else:
+            # A node that runs as a service on this machine has the machine's name.
+            name, workers = default_node_name("-crawl"), workers_of_node(loaded)
+            place = NodeConfig(name=name, folder=FOLDER, workers=workers)
+            own = settings_of_node(loaded)
+            node = asyncio.ensure_future(run_node(access, place, own, shown.say, leaving))
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -93,48 +106,19 @@ async def _crawled(run: ClusterRun, shown: ClusterDisplay) -> ClusterStatus:
             if not watching.done():
                 watching.cancel()
         if waiting.done() and not watching.done():
-            if run.is_demo:
+            if is_demo:
                 raise Interrupted("demo cluster removed; nothing was kept")
             raise Interrupted(
-                f"this node has left; others continue, if there are any; rejoin with: {run.resume}"
+                f"this node has left; others continue, if there are any; "
+                f"rejoin with: {request.resume}"
             )
-        if run.is_demo:
+        if is_demo:
             await save_demo_store(engine)
         return watching.result()
 
 
-def _next_commands(loaded: Loaded) -> str:
-    url = loaded.settings.cluster.url or ""
-    named = f"--cluster {shlex.quote(without_logins(url))}"
-    where = f"--store {DEMO_STORE}" if url == DEMO else named
-    commands = (f"  {PROGRAM} {name} {where}" for name in ("top --n 20", "status", "check"))
-    return "\n".join(("", "next steps", *commands))
-
-
-@asynccontextmanager
-async def _cluster(
-    run: ClusterRun, shown: ClusterDisplay
-) -> AsyncIterator[tuple[ClusterAccess, ClusterRun]]:
-    """Yield access to the named cluster, or to one started for a demo, and what to crawl there."""
-    if not run.is_demo:
-        yield access_of(run.loaded.settings), run
-        return
-    async with demo_cluster(run.loaded, run.demo_pages, shown.say) as (access, loaded, seeds):
-        shown.say(f"watch it with: {PROGRAM} cluster status --cluster {access.url}")
-        yield access, run._replace(loaded=loaded, seeds=seeds, shards=run.shards or DEMO_SHARDS)
-
-
-async def _run_node(
-    access: ClusterAccess, run: ClusterRun, leaving: asyncio.Event, shown: ClusterDisplay
-) -> None:
-    """Run a node on this machine, except for a demo, which has its own."""
-    if run.is_demo:
-        await leaving.wait()
-        return
-    workers = workers_of_node(run.loaded)
-    # A node that runs as a service on this machine has the machine's name.
-    place = NodeConfig(name=default_node_name("-crawl"), folder=FOLDER, workers=workers)
-    await run_node(access, place, settings_of_node(run.loaded), shown.say, leaving)
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()
 
 
 class ClusterDisplay:

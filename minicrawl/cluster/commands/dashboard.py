@@ -4,8 +4,6 @@ Laws: shards are gathered only while somebody looks, for at most a tenth of the 
 in the dashboard of a store.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
@@ -50,9 +48,6 @@ class LiveCluster:
     def status(self) -> ClusterStatus:
         """Return the current status. Raises UsageError if the cluster has no crawl."""
         return self._thread.run(self._status())
-
-    def do(self, request: ClusterRequest[T]) -> T:
-        return self.begin(request).result()
 
     def begin(self, request: ClusterRequest[T]) -> Future[T]:
         """Start `request` with the engine, without waiting."""
@@ -128,7 +123,7 @@ class ClusterViews(Views):
         raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
     def control(self, request: Json) -> Json:
-        self._live_cluster.do(_request_of(request))
+        self._live_cluster.begin(_request_of(request)).result()
         return {"ok": True}
 
 
@@ -147,7 +142,7 @@ def _request_of(request: Json) -> ClusterRequest[object]:
             raise UsageError(f"{workers!r} workers: must be a number")
         return partial(steering.set_workers, node=node, workers=workers)
     if verb == "drain":
-        return partial(steering.undrain if request.get("undo") else steering.drain, node=node)
+        return partial(steering.drain, node=node, undo=bool(request.get("undo")))
     raise UsageError(f"no such request: {verb}")
 
 

@@ -60,7 +60,7 @@ def set_(settings: Settings, node: str, workers: int | None, drain: bool | None)
         if workers is not None:
             await steering.set_workers(engine, node, workers)
         if drain is not None:
-            await (steering.drain if drain else steering.undrain)(engine, node)
+            await steering.drain(engine, node, undo=not drain)
 
     with_engine(settings, change)
     if workers is not None:

@@ -29,8 +29,7 @@ is not replayed; the cash is proven from the logs of the shards.
 shard_stores  the stores of all shards, open for reading, and their audit
 common_pages  maps the pages of a shard to *common* ones, those of the gathered store
 ledger        one ledger with the pages of all shards, and their histories by one clock
-turns         the last turn of each page
-steps         the gathered log
+steps         the gathered log, with the last turn of each page
 rows          URLs, requests, documents, original URLs, mirrors
 archives      kept pages of all shards, joined
 gather        the whole merge

@@ -4,8 +4,6 @@ Laws: the joined archive has what the gathered store counts of each shard, and n
 If a joined archive is kept, only new pages are fetched.
 """
 
-from __future__ import annotations
-
 from asyncio import to_thread
 from collections.abc import Sequence
 from contextlib import closing
@@ -55,14 +53,15 @@ async def fetch_archives(
 async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end: int) -> None:
     source = archive.source(str(shard))
     with scratch("pages", archive.folder.parent) as folder:
-        restored = await restore_pages(engine, shard, folder, max(source.note, 1), end)
-        if restored.end < end:
+        first = max(source.note, 1)
+        restored, _, begins_in = await restore_pages(engine, shard, folder, first, end)
+        if restored < end:
             raise StoreError(
-                f"the servers have the pages of shard {shard} up to {shown(restored.end)}, and its "
+                f"the servers have the pages of shard {shard} up to {shown(restored)}, and its "
                 f"store counts those up to {shown(end)}"
             )
         with closing(Segments(folder)) as segments:
-            await to_thread(archive.add, str(shard), segments, end, restored.begins_in)
+            await to_thread(archive.add, str(shard), segments, end, begins_in)
 
 
 def join_archives(paths: Sequence[Path], store: Path, progress: Progress = unreported) -> None:

@@ -8,8 +8,6 @@ own      own pages of a shard have consecutive numbers, one shard after another
 unknown  pages that links lead to, but whose owner has not heard of them, are numbered last
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import blake2b
 

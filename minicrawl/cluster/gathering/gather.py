@@ -1,7 +1,5 @@
 """The whole merge: audits and loads all shards, and writes the gathered store."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ from minicrawl.cluster.gathering.shard_stores import (
     ShardStore,
     UnmatchedBatches,
     audited,
-    load_shard,
     of_whole_crawl,
     opened,
 )
@@ -81,7 +78,7 @@ def _merged(
 ) -> Gathered:
     hosts, shards = Hosts(), list[LoadedShard]()
     for count, store in enumerate(stores, 1):
-        shards.append(load_shard(store, hosts, shards[-1].own.stop if shards else 0))
+        shards.append(LoadedShard(store, hosts, shards[-1].own.stop if shards else 0))
         part(progress, 0, 0.1)(count / len(stores))
     wrong, ahead = audited(shards)
     if wrong:
@@ -91,9 +88,22 @@ def _merged(
     gathered = GatheredLedger(shards, terms, unknown)
     broken = gathered.break_circles()
     in_outboxes = sum(map(gathered.receive_outbox, shards))
-    in_batches = _receive_batches(gathered, shards)
+    in_batches, posted = (
+        0,
+        {
+            (sender, shard.store.number): end.number
+            for shard in shards
+            for sender, end in shard.statement.received.items()
+        },
+    )
+    for shard in shards:
+        for receiver, batches in shard.sent.items():
+            for step, _ in batches[posted.get((shard.store.number, receiver), 0) :]:
+                spending = tables.spending(shard.store.connection, step)
+                pages = shard.pages[list(spending.links)]
+                in_batches += gathered.receive(pages, spending.weights, spending.idle)
     # Both shards' copies have the cash of batches that are ahead: the pot pays for them.
-    gathered.ledger.virtual_page.pot -= (in_both := sum(batches.atoms for batches in ahead))
+    gathered.ledger.virtual_page.pot -= (in_both := sum(lack.atoms for lack in ahead))
     gathered.ledger.abroad += in_both
     if lost := gathered.missing():
         raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
@@ -111,23 +121,6 @@ def _merged(
         circles=len(broken),
         ahead=ahead,
     )
-
-
-def _receive_batches(gathered: GatheredLedger, shards: Sequence[LoadedShard]) -> int:
-    """Post all batches that were sent and not posted, and return their atoms."""
-    atoms = 0
-    posted = {
-        (sender, shard.store.number): end.number
-        for shard in shards
-        for sender, end in shard.statement.received.items()
-    }
-    for shard in shards:
-        for receiver, sent in shard.sent.items():
-            for step in sent.after(posted.get((shard.store.number, receiver), 0)):
-                spending = tables.spending(shard.store.connection, step)
-                pages = shard.pages[list(spending.links)]
-                atoms += gathered.receive(pages, spending.weights, spending.idle)
-    return atoms
 
 
 def _write(

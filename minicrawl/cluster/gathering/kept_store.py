@@ -5,8 +5,6 @@ crawl and the ends of all logs, so an existing file is as fresh as a new one, an
 Older stores that nobody reads are removed, with their side files.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

@@ -11,10 +11,8 @@ circle   Pages of several shards may stand for each other in a circle, until cas
          dead end.
 """
 
-from __future__ import annotations
-
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +113,18 @@ class GatheredLedger:
         """Make the last page of each circle a dead end, and return these pages."""
         forwards = self.books.forwards
         # Any page of the circle would do; the largest number makes the choice the same each time.
-        broken = [max(circle) for circle in _circles(forwards)]
+        broken: list[int] = []
+        settled: set[int] = set()
+        for start in forwards:
+            trail: dict[int, None] = {}
+            page = start
+            while page in forwards and page not in settled:
+                settled.add(page)
+                trail[page] = None
+                page = forwards[page]
+            if page in trail:
+                way = list(trail)
+                broken.append(max(way[way.index(page) :]))
         for page in broken:
             self.inlinks[forwards.pop(page)] -= 1
             self.state[page] = State.BAD_REDIRECT
@@ -137,17 +146,3 @@ class GatheredLedger:
             values = (column[start : pages.stop].tolist() for column in columns)
             measures = map(self.measures.get, pages)
             yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
-
-
-def _circles(forwards: Mapping[int, int]) -> Iterable[list[int]]:
-    settled: set[int] = set()
-    for start in forwards:
-        trail: dict[int, None] = {}
-        page = start
-        while page in forwards and page not in settled:
-            settled.add(page)
-            trail[page] = None
-            page = forwards[page]
-        if page in trail:
-            way = list(trail)
-            yield way[way.index(page) :]

@@ -5,8 +5,6 @@ looked up among them. Each row is written once, with the common number of its pa
 shards are ordered by time.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge

@@ -9,12 +9,9 @@ lacks: they are *ahead*. That is no loss, but both copies have this cash: it is 
 common pot.
 """
 
-from __future__ import annotations
-
-from array import array
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -22,12 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.channels.audit import Statement, faults, statement_of
+from minicrawl.cluster.channels.audit import faults, statement_of
 from minicrawl.cluster.gathering.common_pages import Hosts, Numbers
 from minicrawl.errors import DamagedStore, UsageError
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels
-from minicrawl.opic.ledger.ledger import FOREIGN, READ, Totals
+from minicrawl.opic.ledger.ledger import FOREIGN, READ
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import page_columns, tables
 from minicrawl.store.reader import reading
@@ -101,85 +98,56 @@ def of_whole_crawl(terms: StoreTerms) -> StoreTerms:
 
 
 Small = NDArray[np.uint32]
-Pages = NDArray[np.uint32]
+SentBatches = dict[int, list[tuple[int, int]]]
+"""For each receiver the batches in order: the step that sent one, and the atoms of all up to it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedShard:
     """A shard as of the last commit of its store, with common numbers of its pages and hosts."""
 
-    store: ShardStore
-    hosts: Sequence[int]
-    """Common host of each host of the shard."""
-    pages: Pages
-    """Common page of each page of the shard; 0 for foreign pages until `number_pages`."""
-    own: range
-    """Common pages that the shard owns."""
-    is_own: NDArray[np.bool_]
-    """True for own pages; one value for each page of the shard."""
-    state: NDArray[np.uint8]
-    """State of own pages, by ascending id, as are the next five columns."""
-    key: Numbers
-    """All cash of a read page; the key of an unread one."""
-    history: Numbers
-    g_time: Numbers
-    inlinks: Small
-    spent: Small
-    """Number of the step that says where the page's cash goes, or 0."""
-    measures: Mapping[int, bytes]
-    """Measures by id of the page in the shard."""
-    outbox: Numbers
-    """Atoms waiting on each foreign page, by ascending id."""
-    foreign_inlinks: Small
-    forwards: Mapping[int, int]
-    """page -> page that it stands for, which may be foreign; ids of the shard."""
-    totals: Totals
-    statement: Statement
-    sent: SentBatches
+    def __init__(self, store: ShardStore, hosts: Hosts, first: int) -> None:
+        """Load the last checkpoint and the steps after it. Own pages are numbered from `first`."""
+        self.store = store
+        frontier = load(store.path, store.connection)
+        with reporting_damage(store.path):
+            self._load(frontier, hosts, first)
 
-
-def load_shard(store: ShardStore, hosts: Hosts, first: int) -> LoadedShard:
-    """Load the last checkpoint and the steps after it. Own pages are numbered from `first`."""
-    frontier = load(store.path, store.connection)
-    with reporting_damage(store.path):
-        return _loaded(store, frontier, hosts, first)
-
-
-def _loaded(store: ShardStore, frontier: Frontier, hosts: Hosts, first: int) -> LoadedShard:
-    connection, ledger = store.connection, frontier.ledger
-    statement = statement_of(store.number, ledger, frontier.channels or Channels())
-    if lost := statement.minted - ledger.abroad - statement.held:
-        raise DamagedStore(f"{store.path}: {counted(lost, 'atom')} of cash missing")
-    links = inlinks(connection, frontier).astype(np.uint32)
-    spent = last_spent(connection, frontier)
-    history, g_time, measures = _histories(connection, frontier)
-    flags = np.frombuffer(ledger.flags, dtype=np.uint8)
-    keys = np.frombuffer(ledger.key, dtype=np.int64).copy()
-    keys[flags == READ] += ledger.virtual_page.dividend
-    is_own = flags != FOREIGN
-    own = range(first, first + int(np.count_nonzero(is_own)))
-    pages: Pages = np.zeros(len(is_own), dtype=np.uint32)
-    pages[is_own] = np.arange(own.start, own.stop, dtype=np.uint32)
-    return LoadedShard(
-        store=store,
-        hosts=hosts.join(tables.hosts(connection)),
-        pages=pages,
-        own=own,
-        is_own=is_own,
-        state=frontier.states()[is_own],
-        key=keys[is_own],
-        history=history[is_own],
-        g_time=g_time[is_own],
-        inlinks=links[is_own],
-        spent=spent[is_own],
-        measures=measures,
-        outbox=keys[~is_own],
-        foreign_inlinks=links[~is_own],
-        forwards=frontier.books.forwards,
-        totals=ledger.totals,
-        statement=statement,
-        sent=_sent_batches(connection),
-    )
+    def _load(self, frontier: Frontier, hosts: Hosts, first: int) -> None:
+        connection, ledger = self.store.connection, frontier.ledger
+        self.statement = statement_of(self.store.number, ledger, frontier.channels or Channels())
+        if lost := self.statement.minted - ledger.abroad - self.statement.held:
+            raise DamagedStore(f"{self.store.path}: {counted(lost, 'atom')} of cash missing")
+        self.totals = ledger.totals
+        self.hosts = hosts.join(tables.hosts(connection))
+        """Common host of each host of the shard."""
+        self.sent = _sent_batches(connection)
+        self.forwards = frontier.books.forwards
+        """page -> page that it stands for, which may be foreign; ids of the shard."""
+        links = inlinks(connection, frontier).astype(np.uint32)
+        spent = last_spent(connection, frontier)
+        history, g_time, measures = _histories(connection, frontier)
+        flags = np.frombuffer(ledger.flags, dtype=np.uint8)
+        keys = np.frombuffer(ledger.key, dtype=np.int64).copy()
+        keys[flags == READ] += ledger.virtual_page.dividend
+        self.is_own = is_own = flags != FOREIGN
+        """True for own pages; one value for each page of the shard."""
+        self.own = range(first, first + int(np.count_nonzero(is_own)))
+        """Common pages that the shard owns."""
+        self.pages: Small = np.zeros(len(is_own), dtype=np.uint32)
+        """Common page of each page of the shard; 0 for foreign pages until `number_pages`."""
+        self.pages[is_own] = np.arange(self.own.start, self.own.stop, dtype=np.uint32)
+        self.measures = measures
+        """Measures by id of the page in the shard."""
+        self.outbox, self.foreign_inlinks = keys[~is_own], links[~is_own]
+        """Atoms waiting on each foreign page, by ascending id, and the links to it."""
+        # Columns of own pages, by ascending id.
+        self.state = frontier.states()[is_own]
+        self.key = keys[is_own]
+        """All cash of a read page; the key of an unread one."""
+        self.history, self.g_time = history[is_own], g_time[is_own]
+        self.inlinks = links[is_own]
+        self.spent = spent[is_own]
+        """Number of the step that says where the page's cash goes, or 0."""
 
 
 def _histories(
@@ -202,36 +170,21 @@ def _histories(
     return history, g_time, measures
 
 
-class SentChannel:
-    """Batches from one shard to another, by the sender's log."""
-
-    def __init__(self) -> None:
-        self._steps = array("q")
-        self._atoms = array("q")
-
-    @property
-    def end(self) -> ChannelEnd:
-        return ChannelEnd(len(self._steps), self.until(len(self._steps)))
-
-    def add(self, step: int, number: int, atoms: int) -> None:
-        """Add the next batch, sent by this step."""
-        last = self.end
-        if number != last.number + 1:
-            raise ValueError(f"batch {number} follows batch {last.number}: the log has a gap")
-        self._atoms.append(last.atoms + atoms)
-        self._steps.append(step)
-
-    def until(self, number: int) -> int:
-        """Return the atoms of the first `number` batches."""
-        return self._atoms[number - 1] if number else 0
-
-    def after(self, number: int) -> Sequence[int]:
-        """Return the steps that sent the batches after `number`."""
-        return self._steps[number:]
+def _sent_batches(connection: tables.Connection) -> SentBatches:
+    """Read the batches from the SEND steps of a shard's log."""
+    sent: SentBatches = {}
+    for seq, step in tables.sendings_after(connection, 0):
+        batches = sent.setdefault(step.page, [])
+        if step.amount != len(batches) + 1:
+            raise ValueError(f"batch {step.amount} follows batch {len(batches)}: a gap in the log")
+        atoms = sum(step.spending.weights) + step.spending.idle
+        batches.append((seq, atoms_until(batches, len(batches)) + atoms))
+    return sent
 
 
-SentBatches = Mapping[int, SentChannel]
-"""Channels by receiver."""
+def atoms_until(batches: Sequence[tuple[int, int]], number: int) -> int:
+    """Return the atoms of the first `number` batches."""
+    return batches[number - 1][1] if number else 0
 
 
 class UnmatchedBatches(NamedTuple):
@@ -241,15 +194,6 @@ class UnmatchedBatches(NamedTuple):
     receiver: int
     batches: int
     atoms: int
-
-
-def _sent_batches(connection: tables.Connection) -> SentBatches:
-    """Return the channels of a shard, from the SEND steps of its log."""
-    channels: dict[int, SentChannel] = {}
-    for seq, step in tables.sendings_after(connection, 0):
-        atoms = sum(step.spending.weights) + step.spending.idle
-        channels.setdefault(step.page, SentChannel()).add(seq, step.amount, atoms)
-    return channels
 
 
 def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBatches]]:
@@ -262,7 +206,11 @@ def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBat
     miscounted = [
         f"shard {shard.store.number} counts different sent batches than its log has"
         for shard in shards
-        if {to: sent.end for to, sent in shard.sent.items()} != shard.statement.sent
+        if {
+            to: ChannelEnd(len(sent), atoms_until(sent, len(sent)))
+            for to, sent in shard.sent.items()
+        }
+        != shard.statement.sent
     ]
     ahead = [
         UnmatchedBatches(sender, statement.shard, end.number - sent.number, end.atoms - sent.atoms)
@@ -272,7 +220,9 @@ def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBat
     ]
     wrong = faults(
         statements,
-        lambda sender, receiver, number: logs[sender, receiver].until(number) if number else 0,
+        lambda sender, receiver, number: (
+            atoms_until(logs[sender, receiver], number) if number else 0
+        ),
         ahead={(batches.sender, batches.receiver) for batches in ahead},
     )
     return [*miscounted, *wrong], ahead

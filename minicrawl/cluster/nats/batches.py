@@ -51,13 +51,10 @@ class NatsDelivery:
         except zstandard.ZstdError:
             return b""  # refused by `channels.unpack`
 
-    async def done(self) -> None:
-        await self._answer(_ACK)
-
     async def later(self) -> None:
-        await self._answer(_LATER)
+        await self.done(_LATER)
 
-    async def _answer(self, answer: bytes) -> None:
+    async def done(self, answer: bytes = _ACK) -> None:
         with suppress(Error):  # without a connection the batch comes again
             await self._message._client.publish(self._message.reply, answer)
 

@@ -8,7 +8,6 @@ wrong password, is reported in one line that says what to do.
 import asyncio
 import json
 import ssl
-from collections.abc import Coroutine
 from contextlib import suppress
 from random import SystemRandom
 from typing import Any
@@ -192,25 +191,16 @@ async def _open_connection(
         **authentication(settings),
         **encryption(settings),
     )
-    errors += await _first_of(reaching, is_refused.wait(), settings)
-    if not client.is_connected:
-        with suppress(Error):
-            await client.close()
-        raise _connection_error(errors, settings)
-
-
-async def _first_of(
-    reaching: Coroutine[Any, Any, None],
-    being_refused: Coroutine[Any, Any, object],
-    settings: ClusterAccess,
-) -> list[Exception]:
-    """Wait for the first of both, within a time limit, and return the errors."""
-    tasks = [asyncio.create_task(reaching), asyncio.create_task(being_refused)]
+    tasks = [asyncio.create_task(reaching), asyncio.create_task(is_refused.wait())]
     seconds = min(_CONNECT_S, settings.patience_s)
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     await cancelled(tasks)
     results = await asyncio.gather(*tasks, return_exceptions=True)
-    return [result for result in results if isinstance(result, Exception)]
+    errors += [result for result in results if isinstance(result, Exception)]
+    if not client.is_connected:
+        with suppress(Error):
+            await client.close()
+        raise _connection_error(errors, settings)
 
 
 def _is_refusal(error: Exception) -> bool:

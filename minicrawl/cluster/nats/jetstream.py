@@ -118,12 +118,8 @@ class JetStreamClient:
         content: bytes,
         headers: Mapping[str, str] | None = None,
     ) -> int:
-        """Publish to a stream, wait for confirmation, and return the sequence.
-
-        Raises JetStreamRefusal.
-        """
-        answer = await self._patiently(subject, content, headers)
-        return int(answer["seq"])
+        """Publish to a stream, and return the confirmed number. Raises JetStreamRefusal."""
+        return int((await self._patiently(subject, content, headers))["seq"])
 
     async def _patiently(
         self, subject: str, content: bytes, headers: Mapping[str, str] | None = None

@@ -35,18 +35,14 @@ class NatsKeys(NatsPart):
         return None if message is None or message.value is None else message
 
     async def create(self, key: str, value: bytes) -> int:
-        marker = await self._find({"last_by_subj": self._bucket.subject(key)})
-        if marker is None or marker.value is None:
-            return await self._update(key, value, marker.revision if marker else 0)
-        raise KeyTaken(f"{key} is there")
+        return await self.update(key, value, 0)
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
         if not revision:
-            return await self.create(key, value)
-        return await self._update(key, value, revision)
-
-    async def _update(self, key: str, value: bytes, revision: int) -> int:
-        """Store a change of the key from this revision, and return the new revision."""
+            marker = await self._find({"last_by_subj": self._bucket.subject(key)})
+            if marker is not None and marker.value is not None:
+                raise KeyTaken(f"{key} is there")
+            revision = marker.revision if marker else 0
         try:
             return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
         except KeyTaken:

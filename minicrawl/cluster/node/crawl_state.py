@@ -4,8 +4,6 @@ Laws: the crawl ends when its budget is fetched or no shard has anything left, w
 notices first. A shard returns granted pages only after it can no longer fetch them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

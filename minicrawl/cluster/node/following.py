@@ -4,8 +4,6 @@ Law: a follower hears the final value of each key, and deletions, even those mad
 could not be reached.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing, suppress

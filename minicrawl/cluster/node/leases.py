@@ -34,8 +34,6 @@ young     a node that joined a moment ago: it takes free shards, but no shard mo
 The budget of pages is agreed on in the same way, by compare-and-set (see `shared_budget`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple

@@ -7,8 +7,6 @@ crawl of another version. A value that no node writes is reported and ignored. F
 `leases`) the node knows the moment up to which it has heard everything.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Collection, Iterator

@@ -4,8 +4,6 @@ Laws: a name belongs to one process at a time; a second one is refused. `renewed
 later than the moment at which the others heard the beat: it was read before the beat was sent.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine

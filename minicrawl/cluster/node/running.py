@@ -3,8 +3,6 @@
 Law: two nodes never share a folder.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

@@ -4,8 +4,6 @@ Laws: a child ends when its node does, even if that is killed, and begins no req
 deadline unless the node extends it; so a node that is paused or cut off need not send anything.
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace

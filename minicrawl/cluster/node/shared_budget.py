@@ -14,8 +14,6 @@ claim    generation of a shard's lease, which its holder first writes here: from
 doubted  entry of ours that may or may not have been accepted
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 

@@ -19,8 +19,6 @@ Laws: a crawl runs only for a shard whose lease is this node's. A lease is given
 crawl has ended.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass

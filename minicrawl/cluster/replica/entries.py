@@ -55,12 +55,10 @@ def pack_entry(entry: ReplicaEntry) -> bytes:
 
 def unpack_entry(packed: bytes) -> ReplicaEntry:
     """Decode an entry; its content stays compressed."""
-    kind, (offset, size), content = unpack_frame(packed, _HEAD)
-    if kind not in tuple(EntryKind):
-        raise EngineError(f"it is of the unknown kind {kind}")
+    kind, (offset, size), content = unpack_frame(packed, EntryKind, _HEAD)
     if size > PIECE_BYTES:
         raise EngineError(f"it has {size:,} bytes, more than the limit of {PIECE_BYTES:,}")
-    return ReplicaEntry(EntryKind(kind), offset, size, content)
+    return ReplicaEntry(kind, offset, size, content)
 
 
 class WalCompressor:

@@ -10,8 +10,6 @@ has all that the shard's store counts, and perhaps more after that, which the ne
 piece   consecutive bytes of one segment; a record may begin and end in different pieces
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from contextlib import aclosing
@@ -60,21 +58,8 @@ def pack_piece(piece: ArchivePiece) -> bytes:
 
 
 def unpack_piece(packed: bytes) -> ArchivePiece:
-    kind, (place,), content = unpack_frame(packed, _HEAD)
-    if kind not in tuple(PieceKind):
-        raise EngineError(f"it is of the unknown kind {kind}")
-    return ArchivePiece(PieceKind(kind), place, content)
-
-
-class RestoredPages(NamedTuple):
-    """Result of `restore_pages`."""
-
-    end: int
-    """Place after the last byte."""
-    entry: int
-    """The last entry that was read."""
-    begins_in: int
-    """The first entry that a later call needs, to read on from `until`."""
+    kind, (place,), content = unpack_frame(packed, PieceKind, _HEAD)
+    return ArchivePiece(kind, place, content)
 
 
 async def take_over_pages(
@@ -87,7 +72,8 @@ async def take_over_pages(
     """
     mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
     taken = await mark_taken(engine.pages, shard, mark)
-    if (await restore_pages(engine, shard, folder, emit=emit)).entry != taken:
+    _, last, _ = await restore_pages(engine, shard, folder, emit=emit)
+    if last != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return folder, taken
 
@@ -99,48 +85,40 @@ async def restore_pages(
     first: int = 1,
     until: int = FIRST,
     emit: Callable[[str], None] = ignore,
-) -> RestoredPages:
+) -> tuple[int, int, int]:
     """Write the log from entry `first` on into segments in the folder.
 
-    `until` is the place up to which the caller takes pages; `begins_in` depends on it.
+    Return the place after the last byte, the last entry that was read, and the first entry that a
+    later call needs, to read on from the place `until`.
     """
-    restorer, last, begins_in = _PageRestorer(folder), first - 1, first
+    folder.mkdir(parents=True, exist_ok=True)
+    segments, end = Segments(folder), 0
+
+    def add(packed: bytes) -> int | None:
+        """Write the next piece, and return its place. The first piece may begin anywhere."""
+        nonlocal end
+        kind, place, content = unpack_piece(packed)
+        if kind is PieceKind.TAKEN:
+            return None
+        begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(end) + 1
+        if place < FIRST or not (not end or place <= end or begins_next):
+            raise EngineError(
+                f"the log of kept pages is damaged: expected {shown(end)}, found {shown(place)}"
+            )
+        if place < end:
+            segments.cut_off(place)
+        segments.write(place, content)
+        end = place + len(content)
+        return place
+
+    last, begins_in = first - 1, first
     async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
         async for entry in entries:
             last = entry.number
-            place = await read_entry(entry, f"the kept pages of shard {shard}", restorer.add, emit)
+            place = await read_entry(entry, f"the kept pages of shard {shard}", add, emit)
             if place is not None and place <= until:
                 begins_in = last
-    return RestoredPages(restorer.end or FIRST, last, begins_in)
-
-
-class _PageRestorer:
-    """Writer of pieces into the segments of an archive."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._segments = Segments(folder)
-        self.end = 0
-
-    def add(self, packed: bytes) -> int | None:
-        """Write the next piece, and return its place. The first piece may begin anywhere."""
-        piece = unpack_piece(packed)
-        if piece.kind is PieceKind.TAKEN:
-            return None
-        begins_next = (
-            offset_of(piece.place) == 0 and segment_of(piece.place) == segment_of(self.end) + 1
-        )
-        is_due = not self.end or piece.place <= self.end or begins_next
-        if piece.place < FIRST or not is_due:
-            raise EngineError(
-                f"the log of kept pages is damaged: expected {shown(self.end)}, "
-                f"found {shown(piece.place)}"
-            )
-        if piece.place < self.end:
-            self._segments.cut_off(piece.place)
-        self._segments.write(piece.place, piece.content)
-        self.end = piece.place + len(piece.content)
-        return piece.place
+    return end or FIRST, last, begins_in
 
 
 class KeptPagesLog:

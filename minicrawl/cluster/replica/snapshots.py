@@ -43,7 +43,16 @@ async def store_snapshot(
         await engine.put_object(name, compressed)
     finally:
         compressed.unlink(missing_ok=True)
-    current = await _make_current(engine, shard, snapshot)
+    while True:  # the key names this snapshot, unless it names a later one
+        named = await engine.get(snapshot_key(shard))
+        known = SnapshotRecord.of(named)
+        current = snapshot if known is None or known.entry < entry else known
+        if current is known:
+            break
+        with suppress(KeyTaken):
+            revision = named.revision if named else 0
+            await engine.update(snapshot_key(shard), snapshot.pack(), revision)
+            break
     await engine.remove_entries(shard, current.entry)
     # A snapshot of a later entry may not have been named yet, so it is left alone.
     for name in await engine.objects():
@@ -62,21 +71,6 @@ async def load_snapshot(engine: ClusterEngine, snapshot: SnapshotRecord, file: P
         await to_thread(_decompress, compressed, file, snapshot.size)
     finally:
         compressed.unlink(missing_ok=True)
-
-
-async def _make_current(
-    engine: ClusterEngine, shard: int, snapshot: SnapshotRecord
-) -> SnapshotRecord:
-    """Make the key name this snapshot, unless it names a later one. Return the named snapshot."""
-    value = snapshot.pack()
-    while True:
-        entry = await engine.get(snapshot_key(shard))
-        known = SnapshotRecord.of(entry)
-        if known is not None and known.entry >= snapshot.entry:
-            return known
-        with suppress(KeyTaken):
-            await engine.update(snapshot_key(shard), value, entry.revision if entry else 0)
-            return snapshot
 
 
 def _compress(file: Path, to: Path) -> None:

@@ -5,8 +5,6 @@ examine is put on the shard's list, and stays there until the shard has read the
 a key of its own, so it survives moves of the shard.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing

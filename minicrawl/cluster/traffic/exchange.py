@@ -11,8 +11,6 @@ Facts are broadcast, since the next ones follow soon. Once a second, and at the 
 stored as a key, for nodes that come later and for the next holder of the shard.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -14,13 +14,13 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from minicrawl.cluster.channels.arrivals import Arrival, UnpostedBatches, judge
 from minicrawl.cluster.channels.batches import BatchError, TransferBatch, unpack
+from minicrawl.cluster.channels.unposted import UnpostedBatches
 from minicrawl.cluster.engine import BatchDelivery
 from minicrawl.cluster.traffic.addresses import LocalShard
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
-from minicrawl.opic.ledger.books import Step, StepKind
+from minicrawl.opic.ledger.books import StepKind
 from minicrawl.states import State
 
 if TYPE_CHECKING:
@@ -149,33 +149,26 @@ class ShardTraffic:
         looked_up = await self._recorder.look_up_urls(urls)
         await self._recorder.committer.caught_up()
         self._shard.looked_up = looked_up
-        arrival = judge(self._shard.core.channels, batch)
+        settler = self._parts.settler
+        # A batch before which one is missing is left for later: both will come again.
+        is_early = batch.number > self._shard.core.expected(batch.sender)
         for step in self._shard.core.receipt(batch):
-            self._post_step(step)
-        if arrival is Arrival.EARLY:
+            if step.kind is StepKind.DEAD_END:
+                settler.close(step.page, State.BAD_REDIRECT)
+                continue
+            known = len(self._frontier)
+            settler.poster.post(step, new=range(known, known + step.born))
+            if step.spending.links:
+                self._parts.traps.quotas.inbound_cash.receive(
+                    step.spending.links, step.spending.weights
+                )
+        if is_early:
             await arrived.later()
             return
-        self._come_nearer(batch)
+        if (depths := self._parts.depths) is not None:
+            # Pages that were too far, and to which the batch has a shorter path, are reopened.
+            for transfer in batch.transfers:
+                if (page := self._frontier.urls.find(transfer.url)) is not None:
+                    settler.poster.reopen(depths.begin_at(page, max(transfer.depth, 1)))
         await self._after_commit(arrived.done)
         self._context.wake()
-
-    def _post_step(self, step: Step) -> None:
-        settler = self._parts.settler
-        if step.kind is StepKind.DEAD_END:
-            settler.close(step.page, State.BAD_REDIRECT)
-            return
-        known = len(self._frontier)
-        settler.poster.post(step, new=range(known, known + step.born))
-        if step.spending.links:
-            self._parts.traps.quotas.inbound_cash.receive(
-                step.spending.links, step.spending.weights
-            )
-
-    def _come_nearer(self, batch: TransferBatch) -> None:
-        """Reopen pages that were too far, and to which the batch has a shorter path."""
-        if (depths := self._parts.depths) is None:
-            return
-        find, reopen = self._frontier.urls.find, self._parts.settler.poster.reopen
-        for transfer in batch.transfers:
-            if (page := find(transfer.url)) is not None:
-                reopen(depths.begin_at(page, max(transfer.depth, 1)))

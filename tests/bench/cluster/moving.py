@@ -154,6 +154,6 @@ async def _move(engine: ClusterEngine, web: AskedWeb) -> Move:
     await _some_requests(web)
     asked = web.asked[bisect(web.asked, began) - 1 :]
     last, first = max(pairwise(asked), key=lambda pair: pair[1] - pair[0])
-    await steering.undrain(engine, holder)
+    await steering.drain(engine, holder, undo=True)
     await _shared_out(engine, web)
     return Move(last - began, first - last)

@@ -392,7 +392,7 @@ async def test_a_drained_node_stops_its_crawls_and_another_takes_its_shards(
     assert not a.held.running
     assert sorted(b.held.running) == [0, 1, 2, 3]
     assert {crawl.end for crawl in a.crawls.values()} == {ShardEnd(reason="stopped")}
-    await steering.undrain(a.engine, "a")
+    await steering.drain(a.engine, "a", undo=True)
     await cluster.pass_time(3, a, b)
     assert len(a.held.running) == 2
 

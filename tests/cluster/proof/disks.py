@@ -53,7 +53,7 @@ class LoopDisk:
         self._mount()
 
     def _mount(self) -> None:
-        command = ["mount", "-o", "loop,commit=600", self._image, self._folder]
+        command = ("mount", "-o", "loop,commit=600", str(self._image), str(self._folder))
         subprocess.run(command, check=True)
 
     def unmount(self) -> None:

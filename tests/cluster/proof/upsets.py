@@ -161,7 +161,7 @@ async def move(cluster: Upsettable, chance: Random) -> None:
         lambda now: now.doing == "ended" or not shards_of(now, name),
         f"the drained node {name} keeps its shards",
     )
-    await steering.undrain(engine, name)
+    await steering.drain(engine, name, undo=True)
 
 
 KILLS: tuple[Work, ...] = (

@@ -10,7 +10,6 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from minicrawl import State
-from minicrawl.cluster.channels.arrivals import Arrival, judge
 from minicrawl.cluster.channels.audit import Statement, faults, under_way
 from minicrawl.cluster.channels.batches import MOST_HOPS, TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
@@ -112,10 +111,10 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
 
     def _deliver(self, batch: TransferBatch) -> None:
         shard = self.shards[batch.receiver]
-        arrival = judge(shard.shard.channels, batch)
-        if arrival is Arrival.NEXT:
+        late = shard.shard.expected(batch.sender) - batch.number
+        if late == 0:
             shard.receive(batch)
-        if arrival is Arrival.OLD or (arrival is Arrival.NEXT and self._commit(batch.receiver)):
+        if late > 0 or (late == 0 and self._commit(batch.receiver)):
             self.waiting.remove(batch)
 
     @rule(number=NUMBERS)

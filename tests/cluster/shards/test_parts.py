@@ -14,7 +14,6 @@ from hypothesis import given, strategies as st
 
 from minicrawl import State
 from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
-from minicrawl.cluster.channels.arrivals import Arrival, judge
 from minicrawl.cluster.channels.audit import Statement, faults
 from minicrawl.cluster.channels.batches import (
     MOST_BYTES,
@@ -229,12 +228,10 @@ def test_a_foreign_page_is_unsent_until_it_is_first_sent() -> None:
     assert channels.unsent == Channels.from_rows(channels.as_rows()).unsent == {8}
 
 
-def test_a_batch_is_judged_as_old_next_or_early_by_its_number() -> None:
+def test_a_received_batch_counts_at_the_end_of_its_channel() -> None:
     channels = Channels()
     channels.apply(sent(1, 5)._replace(kind=StepKind.RECEIVE))
     assert channels.received == {1: ChannelEnd(1, 7)}
-    judged = [judge(channels, TransferBatch(1, 0, number, [])) for number in (1, 2, 3)]
-    assert judged == [Arrival.OLD, Arrival.NEXT, Arrival.EARLY]
 
 
 def told(shard: int, held: int, **ends: dict[int, ChannelEnd]) -> Statement:

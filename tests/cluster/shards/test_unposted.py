@@ -1,6 +1,6 @@
 """Batches that their receiver does not post are sent again."""
 
-from minicrawl.cluster.channels.arrivals import UnpostedBatches
+from minicrawl.cluster.channels.unposted import UnpostedBatches
 
 AGAIN_S = 10.0
 

@@ -1,36 +1,10 @@
-"""Arrivals: batches that a shard posts, and batches of its own that it sends again.
-
-Law: a shard posts the batches of a channel in their order, each once. A sender publishes again what
-its receiver has not posted, at growing intervals.
-"""
-
-from __future__ import annotations
+"""Batches that a sender publishes again, at growing intervals: its receiver has not posted them."""
 
 from collections.abc import Iterator, Mapping
-from enum import Enum
-
-from minicrawl.cluster.channels.batches import TransferBatch
-from minicrawl.opic.ledger.channels import ChannelEnd, Channels
 
 _MOST_INTERVALS = 40
 """Limit of the resend interval, in multiples of the first one. It doubles while nothing is posted.
 """
-
-
-class Arrival(Enum):
-    """Verdict on a batch that has arrived."""
-
-    NEXT = "post it"
-    OLD = "drop it: it was posted"
-    EARLY = "leave it: one before it is missing, and both will come again"
-
-
-def judge(channels: Channels, batch: TransferBatch) -> Arrival:
-    """Compare the number of the batch with the next one of its channel."""
-    expected = channels.received.get(batch.sender, ChannelEnd()).number + 1
-    if batch.number == expected:
-        return Arrival.NEXT
-    return Arrival.OLD if batch.number < expected else Arrival.EARLY
 
 
 class UnpostedBatches:
