@@ -83,11 +83,6 @@ def new_grants(
     return back | more
 
 
-def is_short(granted: int, need: ShardNeed) -> bool:
-    """Return whether a shard will soon have spent its grant."""
-    return bool(need.waiting) and granted - need.spent <= need.pace * SHORTEST_S
-
-
 # Transfers between the pots of virtual pages, so that unread pages of all shards earn alike.
 #
 # On one machine all unread pages share one pot. Here each shard has a pot of its own. A pot grows

@@ -103,7 +103,9 @@ _CHECKS: Mapping[object, Callable[[Any], bool]] = {
     "str": lambda value: type(value) is str and len(value) <= _LONGEST_TEXT and value.isprintable(),
     "Mapping[str, object]": lambda value: type(value) is dict,
     "Mapping[int, int]": lambda value: _is_table(value, _CHECKS["int"]),
-    "Mapping[int, AddressPart]": lambda value: _is_table(value, _is_part),
+    "Mapping[int, AddressPart]": lambda value: _is_table(
+        value, lambda part: type(part) is list and list(map(_CHECKS["int"], part)) == [True, True]
+    ),
     "tuple[str, ...]": lambda value: type(value) is list and all(map(_CHECKS["str"], value)),
 }
 """Checks of values, by the annotations of their fields, which are text since nobody evaluates them.
@@ -127,11 +129,6 @@ def _is_table(value: Any, is_valid: Callable[[Any], bool]) -> bool:
         key.isdecimal() and len(key) <= most and int(key) < MOST_SHARDS and is_valid(count)
         for key, count in value.items()
     )
-
-
-def _is_part(value: Any) -> bool:
-    is_pair = type(value) is list and len(value) == len(AddressPart._fields)
-    return is_pair and all(map(_CHECKS["int"], value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

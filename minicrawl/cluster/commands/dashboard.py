@@ -81,22 +81,19 @@ class ClusterViews(Views):
     def crawl(self) -> Json:
         """Return the current nodes, and the status of the gathered store."""
         self.store = self._gathered.look() or self.store
+        moments: Json = {"gathered_at": self._gathered.at, "at": time.time()}
+        try:
+            cluster: Json = to_json(self._live_cluster.status()) | moments
+        except MinicrawlError as error:
+            cluster = {"why": str(error)}
         return {
             "store": self._name,
             "live": None,
             "launched": False,
             "ended": None,
             "status": self._status(),
-            "cluster": self._cluster(),
+            "cluster": cluster,
         }
-
-    def _cluster(self) -> Json:
-        at = time.time()
-        try:
-            cluster: Json = to_json(self._live_cluster.status())
-        except MinicrawlError as error:
-            return {"why": str(error)}
-        return cluster | {"gathered_at": self._gathered.at, "at": at}
 
     def _status(self) -> Json:
         """Return the status of the gathered store, which never changes, from a cache."""

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from minicrawl.cluster.engine import ClusterEngine, EngineFull, EngineUnavailable, Fenced
-from minicrawl.cluster.page_budget import ShardNeed, is_short, new_grants
+from minicrawl.cluster.page_budget import SHORTEST_S, ShardNeed, new_grants
 from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord, KeyEntry
 
 YieldPages = Callable[[int], Awaitable[int | None]]
@@ -54,10 +54,11 @@ class SharedBudget:
         return pages if self._doubted is None else min(pages, self._doubted.granted.get(shard, 0))
 
     def is_short(self, leases: Mapping[int, int], needs: Mapping[int, ShardNeed]) -> bool:
+        """Return whether a shard will soon have spent its grant."""
         return any(
-            is_short(self.granted(shard, generation), needs[shard])
+            need.waiting and self.granted(shard, generation) - need.spent <= need.pace * SHORTEST_S
             for shard, generation in leases.items()
-            if shard in needs
+            if (need := needs.get(shard)) is not None
         )
 
     async def share_out(
