@@ -320,7 +320,7 @@ def _pages_again(snapshot: Snapshot, host: str | None) -> Iterator[PageRead]:
     """Yield the kept pages as `on_page` got them; the links of PDF files are left out."""
     from minicrawl.crawl.workers.scoring import PageRead
     from minicrawl.web.documents.document import parse_document
-    from minicrawl.web.html.page import ParseOptions
+    from minicrawl.web.html.scanner import ParseOptions
 
     strip_marks = snapshot.frontier.terms.strip_marks
     names: Any = tables.settings(snapshot.connection).get("types", Scope().types)

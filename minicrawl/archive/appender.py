@@ -1,15 +1,13 @@
 """Appends records to the segments and the index of an archive, in large writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import IO
 
-from minicrawl.archive.digest import EMPTY
 from minicrawl.archive.index import short
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
+    EMPTY,
     HEADER_BYTES,
     Header,
     header_of,

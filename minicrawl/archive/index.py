@@ -4,8 +4,6 @@ Laws: the index is derived data and can be deleted at any time. It records the p
 it is complete, and catches up from there.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +14,7 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from minicrawl.archive.record import Header, RecordKind
-from minicrawl.archive.scan import scan
-from minicrawl.archive.segments import FIRST, Segments
+from minicrawl.archive.segments import FIRST, Segments, scan
 from minicrawl.errors import NoRoom, StoreError
 
 T = TypeVar("T")
@@ -267,11 +264,6 @@ def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
         pass
     connection.close()
     return None
-
-
-def delete_index(folder: Path) -> None:
-    """Delete the index file. Processes that have opened it continue to read the deleted file."""
-    _delete(folder / INDEX_FILE)
 
 
 def _delete(file: Path) -> None:

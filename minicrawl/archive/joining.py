@@ -8,8 +8,6 @@ follows the last completed copy is truncated. One process copies at a time; othe
 lock.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -24,7 +22,6 @@ from minicrawl.archive.index import index_errors
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import (
     WITH_BODY,
-    Header,
     RecordKind,
     as_revisit,
     header_of,
@@ -32,8 +29,7 @@ from minicrawl.archive.record import (
     seal,
     with_digest_of,
 )
-from minicrawl.archive.scan import ScanStep, scan
-from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, Segments, disk_errors
+from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, ScanStep, Segments, disk_errors, scan
 from minicrawl.own_files import make_folder, sync
 
 _STATE, _LOCK = "joined.json", "joining"
@@ -141,17 +137,12 @@ class JoinedArchive:
                     self._records.put(numbered(segments.read(row.place), self._numbers[number]))
                     self._records.write()
             else:
-                self._records.put(self._reduced(self._renumbered(segments, row, row.header)))
-
-    def _renumbered(self, segments: Segments, stretch: ScanStep, header: Header) -> bytes:
-        """Return the record with its dictionary number translated to this archive."""
-        record = segments.read(stretch.place)
-        if not header.dictionary:
-            return record
-        number = self._numbers.get(header.dictionary)
-        if number is None:  # the dictionary is lost, so this record cannot be read either
-            number = self._numbers[header.dictionary] = self._next_number()
-        return numbered(record, number)
+                record, number = segments.read(row.place), row.header.dictionary
+                if number:
+                    if number not in self._numbers:  # it is lost, and so is this record
+                        self._numbers[number] = self._next_number()
+                    record = numbered(record, self._numbers[number])
+                self._records.put(self._reduced(record))
 
     def _reduced(self, record: bytes) -> bytes:
         """Return the record as a revisit if its body is already here."""

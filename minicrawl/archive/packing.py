@@ -4,8 +4,6 @@ Laws: only compressed bytes travel between processes. If a dictionary cannot be 
 larger, but never lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -63,10 +61,17 @@ class AnswerPacker:
 
         `content` is the hash of the body, if already known.
         """
-        if self.only_text:
-            text = _text_only(request, response)
-            return self._pack_with_dictionary(RecordKind.TEXT, request, text)
-        return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
+        if not self.only_text:
+            return self._pack_with_dictionary(RecordKind.PAGE, request, response, content)
+        # Only the beginning is parsed: hostile markup then takes at most about a second.
+        read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
+        if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:
+            text = decode(read, parse_content_type(content_type)[1])[0]
+        else:
+            text = text_of(read, content_type)
+        if len(read) < len(response.body):
+            response = response._replace(cut=State.TOO_LARGE, cut_detail=_CUT)
+        return self.pack_text(request, response, text)
 
     def pack_other(self, request: Request, refused: Refused) -> Refused:
         """Return the refusal of a file with a record of that file, unless only text is kept.
@@ -178,19 +183,3 @@ def text_of(body: bytes, content_type: str | None) -> str:
     _, charset = parse_content_type(content_type)
     markup, _ = decode(body, charset)
     return plain_text(markup)
-
-
-def _text_only(request: Request, response: Response) -> Response:
-    """Return the response with its text for a body; only the first `_MOST_READ` bytes are parsed.
-
-    With this limit, hostile markup takes at most about a second.
-    """
-    read, content_type = response.body[:_MOST_READ], response.headers.get("content-type")
-    if type_of(content_type, request.url, read, request.types) in _WITHOUT_MARKUP:
-        text = decode(read, parse_content_type(content_type)[1])[0]
-    else:
-        text = text_of(read, content_type)
-    of_text = response._replace(body=text.encode("utf-8", "replace"))
-    if len(read) == len(response.body):
-        return of_text
-    return of_text._replace(cut=State.TOO_LARGE, cut_detail=_CUT)

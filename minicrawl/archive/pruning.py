@@ -4,8 +4,6 @@ Laws: an answer is deleted if any rule says so. The answers that stay are unchan
 whose original is deleted receives the body.
 """
 
-from __future__ import annotations
-
 from array import array
 from bisect import bisect_left
 from collections import Counter

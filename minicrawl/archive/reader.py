@@ -5,8 +5,6 @@ revisits that refer to its body. A reader of a running crawl sees a commit: reco
 `end` do not exist for it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -27,8 +25,16 @@ from minicrawl.archive.record import (
     header_of,
     key_of,
 )
-from minicrawl.archive.scan import ScanStep, scan
-from minicrawl.archive.segments import Segments, StoredPayload, held, held_alone, segment_of, shown
+from minicrawl.archive.segments import (
+    ScanStep,
+    Segments,
+    StoredPayload,
+    held,
+    held_alone,
+    scan,
+    segment_of,
+    shown,
+)
 from minicrawl.archive.unpacking import check, read, read_head, read_packed, unpacked
 from minicrawl.errors import Damaged
 from minicrawl.wording import counted

@@ -43,8 +43,6 @@ Giving up a pruning only deletes files, so it works on a full disk. Readers look
 Refused: deleting records in place, which needs a log of its own to survive a crash.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os
@@ -52,9 +50,17 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
-from minicrawl.archive.record import CHECKED_FROM, HEADER_BYTES, MOST_OF_A_HEAD, Header, header_of
+from minicrawl.archive.record import (
+    CHECKED_FROM,
+    HEADER_BYTES,
+    MAGIC,
+    MOST_OF_A_HEAD,
+    Header,
+    header_of,
+)
 from minicrawl.errors import Damaged, NoRoom, StoreError
 from minicrawl.own_files import open_own, sync
 
@@ -324,3 +330,66 @@ def disk_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         kind = NoRoom if error.errno in _FULL else StoreError
         raise kind(f"{path}: {error.strerror}; everything committed before is safe") from error
+
+
+_SEARCHED_AT_ONCE = 1 << 20
+
+
+class ScanStep(NamedTuple):
+    """One step of a scan: a record, or a damaged stretch if `header` is None."""
+
+    place: int
+    header: Header | None
+    length: int
+
+
+def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iterator[ScanStep]:
+    """Yield the records and the damaged stretches between two places, in order.
+
+    Every intact record is found, however many others are damaged. No record is held in memory as a
+    whole: a damaged header may claim any length.
+    """
+    for number in segments.numbers():
+        first = max(begin, place_at(number, 0))
+        last = place_at(number, segments.length(number))
+        last = last if end is None else min(last, end)
+        if segment_of(first) == number:
+            yield from _scan_segment(segments, first, last)
+
+
+def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[ScanStep]:
+    while place < end:
+        record = _whole_at(segments, place, end)
+        if record is None:
+            following = _next_whole(segments, place + 1, end)
+            yield ScanStep(place, None, following - place)
+            place = following
+        else:
+            yield record
+            place += record.length
+
+
+def _whole_at(segments: Segments, place: int, end: int) -> ScanStep | None:
+    """Return the record at `place`, or None if it is damaged."""
+    try:
+        header = segments.header(place)
+        if place + header.record_bytes > end:
+            return None
+        is_whole = segments.is_whole(place, header.record_bytes)
+    except Damaged:
+        return None
+    return ScanStep(place, header, header.record_bytes) if is_whole else None
+
+
+def _next_whole(segments: Segments, place: int, end: int) -> int:
+    """Return the place of the next intact record, or `end`."""
+    while place < end:
+        piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))
+        at = piece.find(MAGIC)
+        if at < 0:
+            place += max(len(piece) - len(MAGIC) + 1, 1)
+        elif _whole_at(segments, place + at, end) is not None:
+            return place + at
+        else:
+            place += at + 1
+    return end

@@ -3,17 +3,15 @@
 Law: whatever the bytes of a record are, an answer is right, or `Damaged` is raised.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from minicrawl.archive.codec import Codec
-from minicrawl.archive.digest import BodyHasher
 from minicrawl.archive.record import (
     Answer,
     AskedBy,
+    BodyHasher,
     Header,
     PieceSource,
     RecordKind,
@@ -124,6 +122,13 @@ def _answer(content: bytes, header: Header) -> Answer:
     """Return the answer that `content` holds: a head, and the bodies behind it, if any."""
     fields, begin = _fields_of(content[: header.head_bytes]), header.head_bytes
     try:
+        wire = None
+        if "wire" in fields:
+            request, response, address, protocols, cipher = fields["wire"]
+            heads = request.encode("latin-1"), response.encode("latin-1")
+            interim = fields["interim"].encode("latin-1") if "interim" in fields else None
+            protocols = tuple(map(str, protocols))
+            wire = Wire(*heads, str(address), protocols, str(cipher), interim=interim)
         is_coded = bool(fields.get("coded")) and header.kind != RecordKind.REVISIT
         coded_at = begin + header.body_bytes if is_coded else len(content)
         return Answer(
@@ -137,19 +142,10 @@ def _answer(content: bytes, header: Header) -> Answer:
             cut=str(fields.get("cut", "")),
             request_url=str(fields.get("spelled", "")),
             digest=header.digest,
-            wire=_wire(fields) if "wire" in fields else None,
+            wire=wire,
             by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
             is_undecoded=bool(fields.get("undecoded")),
             requested=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"its head cannot be read ({error})") from error
-
-
-def _wire(fields: Any) -> Wire:
-    """Return the heads of a record. Errors mean that the record is damaged."""
-    request, response, address, protocols, cipher = fields["wire"]
-    heads = request.encode("latin-1"), response.encode("latin-1")
-    interim = fields["interim"].encode("latin-1") if "interim" in fields else None
-    protocols = tuple(map(str, protocols))
-    return Wire(*heads, str(address), protocols, str(cipher), interim=interim)

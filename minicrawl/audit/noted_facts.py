@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
-from minicrawl.archive.scan import scan
+from minicrawl.archive.segments import scan
 from minicrawl.audit.page_facts import VERSION, UrlReference, facts_of
 from minicrawl.audit.url_columns import url_numbers
 from minicrawl.errors import Damaged

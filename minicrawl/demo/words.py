@@ -23,127 +23,104 @@ def _these(words: str) -> tuple[str, ...]:
     return tuple(words.split(", "))
 
 
-def _topic(*, name: str, hosts: str, sections: str, nouns: str, remarks: tuple[str, ...]) -> Topic:
-    return Topic(name, _these(hosts), _these(sections), _these(nouns), remarks)
+_TOPICS: Final = """
+sea
+www.harbour-museum, news.northshore, wiki.tidepool, www.lighthouse-keepers,
+  blog.saltmarsh-diary, forum.small-boats
+Boats, Harbours, Lights, Tides, Ropes, People
+skiff, lantern, breakwater, anchor, slipway, tide table, foghorn, ferryboat, sail locker, buoy,
+  rope walk, pilot boat, crab pot, chart, pier, mast
+At low water the old moorings show, black and furred with weed.
+A lamp that is trimmed every evening asks for no other kindness.
+The ferry is late whenever the wind is in the east, and nobody minds.
+Tar, hemp and patience are what the shed has always smelled of.
+
+gardens
+wiki.kitchen-garden, www.rose-society, news.allotment-gazette, blog.muddy-boots,
+  www.seed-exchange, forum.compost-corner
+Vegetables, Roses, Soil, Tools, Seasons, Pests
+hedge, cold frame, orchard, seed tray, wheelbarrow, arbour, bean row, rain barrel, beehive,
+  greenhouse, spade, quince, marrow, border, pond, compost heap
+Sow thinly, water in the evening, and expect the slugs.
+The best soil on the slope lies where the hens used to be.
+A rose that sulks for two years may still flower in the third.
+Nothing teaches the weather like a row of early peas.
+
+railways
+news.branch-line, www.narrow-gauge, wiki.signal-box, blog.slow-train, www.engine-shed,
+  forum.timetable-club
+Engines, Stations, Signals, Lines, Timetables, Models
+signal, tank engine, viaduct, turntable, goods van, platform, tunnel, footbridge, water tower,
+  timetable, carriage, siding, lamp room, boiler, level crossing, ticket hall
+The last train of the day has carried more cheese than passengers.
+Every lever in the box has its own colour and its own temper.
+Steam is raised at five, long before the first visitor arrives.
+Where the line ends, a buffer stop stands among the foxgloves.
+
+stars
+www.hilltop-observatory, wiki.night-sky, blog.backyard-telescope, news.meteor-watch,
+  www.planetarium-trust, forum.dark-skies
+Planets, Comets, Telescopes, Charts, Meteors, Nights
+telescope, comet, star chart, dome, mirror, eyepiece, sundial, planet, meteor, crater, nebula
+  map, tripod, moonrise, cluster, astrolabe, finder
+Give the eyes twenty minutes in the dark before judging the sky.
+The dome turns by hand, and complains at the same place each night.
+Clouds came at nine, as they do whenever the public is invited.
+A cheap mirror, well looked after, shows more than a dear one in its box.
+
+bread
+www.village-bakery, wiki.sourdough, news.millers-journal, blog.flour-on-the-floor,
+  www.oven-works, forum.rye-and-barley
+Loaves, Flour, Ovens, Mills, Recipes, Markets
+loaf, millstone, starter jar, oven door, rye field, proving basket, bun, flour sack, cake tin,
+  windmill, rolling pin, market stall, crust, scone, brick oven, dough trough
+A starter that is fed on time forgives nearly everything else.
+The crust should sing a little when it leaves the oven.
+Good flour smells of the field, not of the sack.
+On Fridays the queue reaches the fountain before it is light.
+
+birds
+wiki.field-guide, www.wetland-reserve, news.migration-desk, blog.morning-chorus,
+  www.nestbox-trust, forum.binoculars
+Waders, Songbirds, Owls, Hides, Counts, Migration
+heron, curlew, nest, reed bed, barn owl, hide, wren, feather, swift, dawn count, lapwing,
+  kestrel, field notebook, flock, rook, warbler
+The hide is warm, dry, and pointed the wrong way until noon.
+One curlew makes more evening than any clock.
+Count twice, write once, and never round up a flock.
+Swifts are back on the church, a day earlier than last year.
+
+music
+www.fiddle-makers, wiki.folk-tunes, blog.second-violin, news.bandstand, www.organ-archive,
+  forum.ceilidh
+Tunes, Fiddles, Organs, Bands, Scores, Concerts
+fiddle, reel, organ pipe, songbook, bow, concertina, hornpipe, choir loft, drum, polka,
+  bandstand, tuning fork, cello, manuscript, whistle, dance
+Play it slowly until it is dull, then slowly again.
+The second part is older than the first, and better.
+No two organists agree about the swell box, nor should they.
+A dance without a pause for tea has not been planned at all.
+
+maps
+wiki.footpaths, www.old-maps, news.survey-office, blog.lost-villages, www.county-archive,
+  forum.compass-rose
+Maps, Paths, Villages, Surveys, Boundaries, Archives
+footpath, boundary stone, survey, milestone, ford, parish map, theodolite, plumb line,
+  bridleway, stile, globe, hill fort, drove road, gazetteer, field name, packhorse bridge
+The path on the sheet and the path on the ground met once, in 1911.
+A hedge that bends for no reason is worth an afternoon in the archive.
+Names of fields outlive the fields, and often the farms.
+Surveyors drew what they saw, and on wet days what they remembered.
+"""
+"""Name, hosts, sections and nouns of each topic, and its remarks; indented lines go on."""
 
 
-TOPICS: Final = (
-    _topic(
-        name="sea",
-        hosts="www.harbour-museum, news.northshore, wiki.tidepool, www.lighthouse-keepers, "
-        "blog.saltmarsh-diary, forum.small-boats",
-        sections="Boats, Harbours, Lights, Tides, Ropes, People",
-        nouns="skiff, lantern, breakwater, anchor, slipway, tide table, foghorn, ferryboat, sail "
-        "locker, buoy, rope walk, pilot boat, crab pot, chart, pier, mast",
-        remarks=(
-            "At low water the old moorings show, black and furred with weed.",
-            "A lamp that is trimmed every evening asks for no other kindness.",
-            "The ferry is late whenever the wind is in the east, and nobody minds.",
-            "Tar, hemp and patience are what the shed has always smelled of.",
-        ),
-    ),
-    _topic(
-        name="gardens",
-        hosts="wiki.kitchen-garden, www.rose-society, news.allotment-gazette, blog.muddy-boots, "
-        "www.seed-exchange, forum.compost-corner",
-        sections="Vegetables, Roses, Soil, Tools, Seasons, Pests",
-        nouns="hedge, cold frame, orchard, seed tray, wheelbarrow, arbour, bean row, rain barrel, "
-        "beehive, greenhouse, spade, quince, marrow, border, pond, compost heap",
-        remarks=(
-            "Sow thinly, water in the evening, and expect the slugs.",
-            "The best soil on the slope lies where the hens used to be.",
-            "A rose that sulks for two years may still flower in the third.",
-            "Nothing teaches the weather like a row of early peas.",
-        ),
-    ),
-    _topic(
-        name="railways",
-        hosts="news.branch-line, www.narrow-gauge, wiki.signal-box, blog.slow-train, www.engine-"
-        "shed, forum.timetable-club",
-        sections="Engines, Stations, Signals, Lines, Timetables, Models",
-        nouns="signal, tank engine, viaduct, turntable, goods van, platform, tunnel, footbridge, "
-        "water tower, timetable, carriage, siding, lamp room, boiler, level crossing, ticket "
-        "hall",
-        remarks=(
-            "The last train of the day has carried more cheese than passengers.",
-            "Every lever in the box has its own colour and its own temper.",
-            "Steam is raised at five, long before the first visitor arrives.",
-            "Where the line ends, a buffer stop stands among the foxgloves.",
-        ),
-    ),
-    _topic(
-        name="stars",
-        hosts="www.hilltop-observatory, wiki.night-sky, blog.backyard-telescope, "
-        "news.meteor-watch, www.planetarium-trust, forum.dark-skies",
-        sections="Planets, Comets, Telescopes, Charts, Meteors, Nights",
-        nouns="telescope, comet, star chart, dome, mirror, eyepiece, sundial, planet, meteor, "
-        "crater, nebula map, tripod, moonrise, cluster, astrolabe, finder",
-        remarks=(
-            "Give the eyes twenty minutes in the dark before judging the sky.",
-            "The dome turns by hand, and complains at the same place each night.",
-            "Clouds came at nine, as they do whenever the public is invited.",
-            "A cheap mirror, well looked after, shows more than a dear one in its box.",
-        ),
-    ),
-    _topic(
-        name="bread",
-        hosts="www.village-bakery, wiki.sourdough, news.millers-journal, blog.flour-on-the-floor, "
-        "www.oven-works, forum.rye-and-barley",
-        sections="Loaves, Flour, Ovens, Mills, Recipes, Markets",
-        nouns="loaf, millstone, starter jar, oven door, rye field, proving basket, bun, "
-        "flour sack, cake tin, windmill, rolling pin, market stall, crust, scone, brick oven, "
-        "dough trough",
-        remarks=(
-            "A starter that is fed on time forgives nearly everything else.",
-            "The crust should sing a little when it leaves the oven.",
-            "Good flour smells of the field, not of the sack.",
-            "On Fridays the queue reaches the fountain before it is light.",
-        ),
-    ),
-    _topic(
-        name="birds",
-        hosts="wiki.field-guide, www.wetland-reserve, news.migration-desk, blog.morning-chorus, "
-        "www.nestbox-trust, forum.binoculars",
-        sections="Waders, Songbirds, Owls, Hides, Counts, Migration",
-        nouns="heron, curlew, nest, reed bed, barn owl, hide, wren, feather, swift, dawn count, "
-        "lapwing, kestrel, field notebook, flock, rook, warbler",
-        remarks=(
-            "The hide is warm, dry, and pointed the wrong way until noon.",
-            "One curlew makes more evening than any clock.",
-            "Count twice, write once, and never round up a flock.",
-            "Swifts are back on the church, a day earlier than last year.",
-        ),
-    ),
-    _topic(
-        name="music",
-        hosts="www.fiddle-makers, wiki.folk-tunes, blog.second-violin, news.bandstand, www.organ-"
-        "archive, forum.ceilidh",
-        sections="Tunes, Fiddles, Organs, Bands, Scores, Concerts",
-        nouns="fiddle, reel, organ pipe, songbook, bow, concertina, hornpipe, choir loft, drum, "
-        "polka, bandstand, tuning fork, cello, manuscript, whistle, dance",
-        remarks=(
-            "Play it slowly until it is dull, then slowly again.",
-            "The second part is older than the first, and better.",
-            "No two organists agree about the swell box, nor should they.",
-            "A dance without a pause for tea has not been planned at all.",
-        ),
-    ),
-    _topic(
-        name="maps",
-        hosts="wiki.footpaths, www.old-maps, news.survey-office, blog.lost-villages, www.county-"
-        "archive, forum.compass-rose",
-        sections="Maps, Paths, Villages, Surveys, Boundaries, Archives",
-        nouns="footpath, boundary stone, survey, milestone, ford, parish map, theodolite, plumb "
-        "line, bridleway, stile, globe, hill fort, drove road, gazetteer, field name, "
-        "packhorse bridge",
-        remarks=(
-            "The path on the sheet and the path on the ground met once, in 1911.",
-            "A hedge that bends for no reason is worth an afternoon in the archive.",
-            "Names of fields outlive the fields, and often the farms.",
-            "Surveyors drew what they saw, and on wet days what they remembered.",
-        ),
-    ),
-)
+def _topic(text: str) -> Topic:
+    name, hosts, sections, nouns, *remarks = text.strip().replace("\n  ", " ").split("\n")
+    return Topic(name, _these(hosts), _these(sections), _these(nouns), tuple(remarks))
+
+
+TOPICS: Final = tuple(map(_topic, _TOPICS.split("\n\n")))
 
 PLACES: Final = _these(
     "Northshore, Ashford, Brackwater, Coldharbour, Dunmere, Eastwick, Fernhill, Greywater, "

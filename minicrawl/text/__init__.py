@@ -7,17 +7,13 @@ main             parsers of main text, for the entry points
 boxes            a page as a tree of boxes
 hints            what the tag, role, class and id of an element say
 choice           which kind of page it is, and so which of its boxes are the main text
-main_box         the box that a page is about
-own_article      the article with the title of the page, among several
-pruning          what is dropped in and around that box
+main_box         the box that a page is about, and what is dropped in and around it
 posts            siblings that repeat, such as the posts of a forum
 site_places      what the pages of a site teach of their main text
 markdown         the main text as Markdown
-tables           rows and columns of tables of data
-language         the language of a text
 wet              files of main texts, as Common Crawl has them
 metadata         author, dates and the like, as a page declares them
-structured_data  JSON-LD and Open Graph, with microdata and rdfa
+structured_data  JSON-LD, Open Graph, microdata and RDFa
 fields           texts that selectors find, for `--field`
 scorers          values of pages for `crawl --score`
 """

@@ -11,14 +11,21 @@ A page that calls itself an article is not of the first kind. Of a page with a f
 nothing.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect
 from itertools import islice
 
-from minicrawl.text.boxes import Box, parse, read, runs
-from minicrawl.text.hints import FRAME_NAME, FRAME_TAG, NONE, REVIEWS, SURE_NAME, words
+from minicrawl.text.boxes import Box, parse, preorder, read, runs
+from minicrawl.text.hints import (
+    FRAME_NAME,
+    FRAME_TAG,
+    HEADINGS,
+    NONE,
+    OWN,
+    REVIEWS,
+    SURE_NAME,
+    words,
+)
 from minicrawl.text.main_box import (
     NO_PLACES,
     SitePlaces,
@@ -26,11 +33,10 @@ from minicrawl.text.main_box import (
     find_main,
     is_frame,
     is_never_main,
+    keep_main,
     known_box,
 )
-from minicrawl.text.own_article import mark_own_article
 from minicrawl.text.posts import drop_shared, has_article, ignore_names, posts_of
-from minicrawl.text.pruning import keep_main
 
 _FEWEST = 140
 """Letters of a main text; a page that has fewer is an index, or its hints mislead."""
@@ -51,8 +57,15 @@ _ROOT_IDS = words("content main main-content MainContent")
 
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
-    page = read(markup)
-    is_article, is_product, titles = _is_article(markup), _is_product(markup), _titles(markup)
+    page, tree = read(markup), parse(markup)
+    said = tree.css_first('meta[property="og:type"]')
+    kind = "" if said is None else (said.attributes.get("content") or "").lower()
+    is_article, is_product = "article" in kind, _is_product(markup, kind)
+    title, named = tree.css_first("title"), tree.css_first('meta[property="og:title"]')
+    titles = [
+        "" if title is None else title.text(),
+        "" if named is None else named.attributes.get("content") or "",
+    ]
 
     def choose(boxes: list[Box]) -> int:
         has_own = mark_own_article(boxes, titles)
@@ -69,33 +82,13 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     return page.boxes
 
 
-def _is_article(markup: str) -> bool:
-    """Return True if the page calls itself an article."""
-    return "article" in _open_graph_type(markup)
-
-
-def _is_product(markup: str) -> bool:
-    """Return True if the page is about one product; lists name many."""
-    kind = _open_graph_type(markup)
+def _is_product(markup: str, kind: str) -> bool:
+    """Return True if a page of this `og:type` is about one product; lists name many."""
     if "product" in kind and "group" not in kind:
         return True
     in_json = sum(1 for _ in islice(_PRODUCT_IN_JSON.finditer(markup), _MOST_PRODUCTS + 1))
     in_items = sum(1 for _ in islice(_PRODUCT_IN_ITEMS.finditer(markup), 2))
     return 1 <= in_json <= _MOST_PRODUCTS or in_items == 1
-
-
-def _titles(markup: str) -> list[str]:
-    tree = parse(markup)
-    title, said = tree.css_first("title"), tree.css_first('meta[property="og:title"]')
-    return [
-        "" if title is None else title.text(),
-        "" if said is None else said.attributes.get("content") or "",
-    ]
-
-
-def _open_graph_type(markup: str) -> str:
-    kind = parse(markup).css_first('meta[property="og:type"]')
-    return "" if kind is None else (kind.attributes.get("content") or "").lower()
 
 
 def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
@@ -105,29 +98,21 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
         is_article = is_article or boxes[posts[0].start].hint == FRAME_NAME  # posts are comments
     elif posts and not is_article:
         ignore_names(boxes, posts)
-    letters = _narrow_or_wide(boxes, places, is_article=is_article)
-    if posts:
-        drop_shared(boxes, posts)
-        letters = _letters(boxes)
-    return letters
-
-
-def _narrow_or_wide(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
     for least in (FRAME_NAME, FRAME_TAG):
         keep_main(boxes, find_main(boxes, places, least))
         letters = _letters(boxes)
         if letters >= _FEWEST:
             break
     is_known = places.main and known_box(boxes, places.main)
-    if is_known or letters >= (_FEWEST if is_article else _SHORT_MAIN):
-        return letters
-    dropped = [box.is_dropped for box in boxes]
-    _keep_wide(boxes, places.repeated)
-    if _is_too_little(letters, wide := _letters(boxes), _OF_WIDE):
-        return wide
-    for box, is_dropped in zip(boxes, dropped, strict=True):
-        box.is_dropped = is_dropped
-    return letters
+    if not is_known and letters < (_FEWEST if is_article else _SHORT_MAIN):
+        dropped = [box.is_dropped for box in boxes]
+        _keep_wide(boxes, places.repeated)
+        if not _is_too_little(letters, _letters(boxes), _OF_WIDE):
+            for box, is_dropped in zip(boxes, dropped, strict=True):
+                box.is_dropped = is_dropped
+    if posts:
+        drop_shared(boxes, posts)
+    return _letters(boxes)
 
 
 def _letters(boxes: list[Box]) -> int:
@@ -154,18 +139,16 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     for at, box in enumerate(inside, start):
         is_dropped = box.hint < NONE and is_frame(box, SURE_NAME)
         if root is page and box.tag == "header" and not is_dropped:
-            is_dropped = _has(boxes, menus, at) or not _has(boxes, titles, at)
+            has_menu, has_title = (
+                bisect(places, at) < bisect(places, at + box.size - 1) for places in (menus, titles)
+            )
+            is_dropped = has_menu or not has_title
         if is_dropped and (box.letters < most or is_never_main(box, page)):
             box.is_dropped = True
         if box.is_dropped:
             drop_children(box)
     for box in (*boxes[:start], *boxes[start + root.size :]):
         box.is_dropped = box.is_dropped or box.tag in {"", "figure"}
-
-
-def _has(boxes: list[Box], places: list[int], at: int) -> bool:
-    """Return True if one of these places is inside the box at a place."""
-    return bisect(places, at) < bisect(places, at + boxes[at].size - 1)
 
 
 def _is_root(box: Box) -> bool:
@@ -176,3 +159,50 @@ def _is_root(box: Box) -> bool:
         return False
     attributes = box.node.attributes
     return attributes.get("role") == "main" or attributes.get("id") in _ROOT_IDS
+
+
+_SHORTEST_TITLE = 12
+"""Letters of a heading that may be the title of an article, and no name of a section."""
+_WORDS = re.compile(r"\w+")
+
+
+def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
+    """Mark the only article with a title of the page, if others have other headings.
+
+    Below an article, many news sites add the next ones in full, or put another one first:
+
+        title        "Rain in May - The Paper"
+        article        h2 "Sun in April": another article
+        article        h1 "Rain in May": the page's own
+        article        h2 "Snow in March": another article
+
+    Posts of a forum are articles, too, but lack headings, or have the title in each of them.
+    """
+    articles, end = list[Box](), 0
+    for at, box in enumerate(boxes):
+        if box.tag == "article" and at >= end:
+            articles.append(box)
+            end = at + box.size
+    if len(articles) <= 1:
+        return False
+    names = [f" {_folded(title)} " for title in titles]
+    own, foreign = list[Box](), 0
+    for article in articles:
+        headings = [
+            _folded(" ".join(run.text for run in preorder(box) if not run.tag))
+            for box in preorder(article)
+            if box.tag in HEADINGS
+        ]
+        long = (text for text in headings if len(text) >= _SHORTEST_TITLE)
+        if any(f" {text} " in name for text in long for name in names):
+            own.append(article)
+        elif any(headings):
+            foreign += 1
+    if len(own) != 1 or not foreign:
+        return False
+    own[0].hint = OWN
+    return True
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORDS.findall(text.lower()))

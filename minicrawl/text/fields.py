@@ -51,7 +51,7 @@ def field(selector: str) -> Callable[[str, str], str]:
         if not expression.strip():
             raise UsageError(f"{selector!r} names no meta element, as meta:og:title does")
         return lambda markup, _url: next(
-            filter(None, declared(markup).of_meta(expression.lower())), ""
+            filter(None, declared(markup).said("meta", expression.lower())), ""
         )
     css, attribute = _css_of(selector) if selector[:1] == "/" else _split(selector)
     with needs("text", "fields"):

@@ -19,8 +19,6 @@ Names are cut off, so a page cannot make them expensive.
 frame   part with navigation, advertisements, comments and the like
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 
 from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
 from minicrawl.text.hints import HEADINGS, TITLE, words
-from minicrawl.text.tables import number_in, rows_of
 from minicrawl.web.urls import canonical
 
 _DEEPEST = 12
@@ -81,12 +80,12 @@ class _Writer:
                 if not box.is_dropped:
                     self._write_run(box, place)
             elif box.tag in HEADINGS:
-                if text := self._title(box) if box.hint == TITLE else self._line(box):
+                if text := self._whole(box) if box.hint == TITLE else self._line(box):
                     self._write(f"{'#' * int(box.tag[1])} {text}", place)
             elif box.tag == "table" and (rows := rows_of(box)):
                 self._write_table(rows, box, place)
             elif id(box) in self._captions:
-                if text := self._lines(run for run in preorder(box) if not run.tag):
+                if text := self._whole(box):
                     self._write(text, place)
             else:
                 if box.tag == "figure" and not box.is_dropped:
@@ -124,7 +123,8 @@ class _Writer:
     def _line(self, box: Box) -> str:
         return self._lines(runs(preorder(box)))
 
-    def _title(self, box: Box) -> str:
+    def _whole(self, box: Box) -> str:
+        """Return the text of a box, with runs that were dropped."""
         return self._lines(run for run in preorder(box) if not run.tag)
 
     def _lines(self, text_runs: Iterable[Box]) -> str:
@@ -167,7 +167,9 @@ class _Writer:
             return f"[^{note}]"
         start = text.index(core)
         if inline.mark == "`":
-            marked = _code(core.replace(BREAK, " "))
+            code = core.replace(BREAK, " ")
+            fence = "`" * (1 + max(map(len, re.findall("`+", code)), default=0))
+            marked = f"{fence} {code} {fence}" if "`" in code else f"`{code}`"
         elif inline.mark == "$":
             marked = f"${core}$"
         elif inline.mark in {"sub", "sup"}:
@@ -226,11 +228,6 @@ def _bullets(box: Box) -> Iterator[str]:
         yield f"{number}. " if box.tag == "ol" else "- "
 
 
-def _code(text: str) -> str:
-    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
-    return f"{fence} {text} {fence}" if "`" in text else f"`{text}`"
-
-
 def _language(run: Box) -> str:
     """Return the language of code, which is named by one of the elements around it."""
     assert run.node is not None
@@ -244,3 +241,54 @@ def _language(run: Box) -> str:
         node = node.parent
     language = _LANGUAGE.search(names)
     return language[1] if language and language[1] not in _NO_LANGUAGES else ""
+
+
+_MOST_CELLS = 200
+"""Cells of a row; wider tables are layouts."""
+_FEWEST = 2
+"""Rows and columns of a table of data."""
+_DIGITS = 4
+_NOT_IN_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
+
+
+def rows_of(table: Box) -> list[list[Box | None]]:
+    """Return the cells of each row, all rows equally long, or nothing for a layout.
+
+    A cell that spans columns or rows is in the first of them, and the others are empty, so that all
+    cells of a column are below each other:
+
+        <td rowspan=2>a  <td>b          a   b
+                         <td>c              c
+
+    A table whose cells have more than text, such as lists, is a layout.
+    """
+    rows, columns = list[list[Box | None]](), 0
+    free_from = dict[int, int]()  # row from which on a column is free
+    for box in islice(preorder(table), 1, None):
+        if box.tag in _NOT_IN_CELLS:
+            return []
+        if box.tag == "tr":
+            row, at = list[Box | None](), len(rows)
+            for cell in box.boxes:
+                if cell.tag in {"td", "th"}:
+                    while free_from.get(len(row), 0) > at:
+                        row.append(None)
+                    wide = min(max(number_in(cell, "colspan", 1), 1), _MOST_CELLS)
+                    down = number_in(cell, "rowspan", 1)
+                    if down > 1:
+                        free_from |= dict.fromkeys(range(len(row), len(row) + wide), at + down)
+                    row += [cell, *[None] * (wide - 1)]
+                if len(row) > _MOST_CELLS:
+                    return []
+            rows.append(row)
+            columns = max(columns, len(row))
+    filled = sum(any(cell and any(runs(preorder(cell))) for cell in row) for row in rows)
+    if columns < _FEWEST or filled < _FEWEST:
+        return []
+    return [row + [None] * (columns - len(row)) for row in rows]
+
+
+def number_in(box: Box, name: str, default: int) -> int:
+    """Return the number in an attribute of an element, or the default."""
+    said = (None if box.node is None else box.node.attributes.get(name)) or ""
+    return int(said) if said.isascii() and said.isdigit() and len(said) <= _DIGITS else default

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from minicrawl.text.boxes import parse
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+    pass
 
 
 _MOST_OBJECTS, _MOST_VALUES = 1000, 20
@@ -48,16 +48,15 @@ class Declared(NamedTuple):
     items: Mapping[str, list[str]]
     """Values by itemprop."""
 
-    def of_data(self, *names: str) -> Iterator[str]:
-        """Yield the values of these properties of JSON-LD."""
-        for thing in self.data:
-            for name in names:
-                yield from islice(_values(thing.get(name)), _MOST_VALUES)
-
-    def of_meta(self, *names: str) -> Iterator[str]:
-        """Yield the contents of `meta` elements with these names."""
+    def said(self, source: str, *names: str) -> Iterator[str]:
+        """Yield the values of these names, of `data` (JSON-LD), `meta`, `links` or `items`."""
         for name in names:
-            yield from self.meta.get(name, ())
+            if source == "data":
+                for thing in self.data:
+                    yield from islice(_values(thing.get(name)), _MOST_VALUES)
+            else:
+                values = {"meta": self.meta, "links": self.links, "items": self.items}[source]
+                yield from values.get(name, ())
 
 
 @lru_cache(1)
@@ -79,21 +78,17 @@ def declared(markup: str) -> Declared:
         said = node.attributes
         value = said.get("content") or said.get("datetime") or node.text()
         items[said["itemprop"] or ""].append(_tidy(value))
-    return Declared(meta, _about_page(tree), links, items)
-
-
-def _tidy(text: str) -> str:
-    return " ".join(text[:_LONGEST].split())
-
-
-def _about_page(tree: LexborHTMLParser) -> list[dict[str, Any]]:
     objects: list[dict[str, Any]] = []
     for node in tree.css('script[type="application/ld+json"]'):
         try:
             objects += islice(_objects(json.loads(node.text())), _MOST_OBJECTS)
         except (ValueError, RecursionError):
             continue
-    return sorted(filter(_kind_of, objects), key=_kind_of)
+    return Declared(meta, sorted(filter(_kind_of, objects), key=_kind_of), links, items)
+
+
+def _tidy(text: str) -> str:
+    return " ".join(text[:_LONGEST].split())
 
 
 def _objects(data: object) -> Iterator[dict[str, Any]]:
@@ -124,61 +119,17 @@ def _values(value: object) -> Iterator[str]:
         yield from _values(next(filter(None, map(value.get, ("name", "url", "@id"))), None))
 
 
-def _first(values: Iterator[str]) -> str:
-    return next(filter(None, values), "")
-
-
-def author(page: Declared) -> Iterator[str]:
-    yield ", ".join(dict.fromkeys(page.of_data("author")))
+def author(markup: str, _url: str) -> str:
+    """Return the authors; several names of one source are joined."""
+    page = declared(markup)
     names = ("article:author", "citation_author", "author", "dc.creator", "parsely-author")
-    for name in names:
-        yield ", ".join(value for value in page.meta.get(name, ()) if "://" not in value)
-    yield from page.links.get("author", ())
-    yield from page.items.get("author", ())
+    texts = ([text for text in page.said("meta", name) if "://" not in text] for name in names)
+    of_data = ", ".join(dict.fromkeys(page.said("data", "author")))
+    of_elements = page.said("links", "author"), page.said("items", "author")
+    return next(filter(None, chain((of_data,), map(", ".join, texts), *of_elements)), "")
 
 
-def description(page: Declared) -> Iterator[str]:
-    yield from page.of_meta("description", "og:description", "twitter:description")
-    yield from page.of_data("description")
-    yield from page.of_meta("dc.description")
-
-
-def site_name(page: Declared) -> Iterator[str]:
-    yield from page.of_meta("og:site_name")
-    yield from page.of_data("publisher")
-    yield from page.of_meta("application-name", "citation_journal_title")
-
-
-def published(page: Declared) -> Iterator[str]:
-    yield from page.of_data("datePublished")
-    names = "article:published_time", "citation_publication_date", "dc.date", "date", "pubdate"
-    yield from page.of_meta(*names, "parsely-pub-date")
-    yield from page.items.get("datePublished", ())
-
-
-def modified(page: Declared) -> Iterator[str]:
-    yield from page.of_data("dateModified")
-    yield from page.of_meta("article:modified_time", "og:updated_time", "last-modified")
-    yield from page.items.get("dateModified", ())
-
-
-def image(page: Declared) -> Iterator[str]:
-    yield from page.of_meta("og:image", "og:image:url", "twitter:image", "twitter:image:src")
-    yield from page.of_data("image")
-
-
-def licence(page: Declared) -> Iterator[str]:
-    yield from page.links.get("license", ())
-    yield from page.of_data("license")
-    yield from page.of_meta("dc.rights", "dcterms.license", "dc.rights.license")
-
-
-def canonical_url(page: Declared) -> Iterator[str]:
-    yield from page.links.get("canonical", ())
-    yield from page.of_meta("og:url")
-
-
-def _date(text: str) -> str:
+def _as_date(text: str, _url: str) -> str:
     """Return a date in ISO 8601, or "" if the text is not a date."""
     # The strict forms first: a search for three numbers would also find a date in "5/6/2026", and
     # nobody can tell which of the two is the month.
@@ -197,24 +148,56 @@ def _date(text: str) -> str:
     return ""
 
 
-def _column(
-    read: Callable[[Declared], Iterator[str]], form: Callable[[str, str], str] | None = None
-) -> Callable[[str, str], str]:
-    def column(markup: str, url: str) -> str:
-        values = read(declared(markup))
-        return _first(values if form is None else (form(value, url) for value in values))
-
-    return column
-
-
-def _as_date(text: str, _url: str) -> str:
-    return _date(text)
-
-
 def _as_url(text: str, url: str) -> str:
     return canonical(text, url) or "" if text else ""
 
 
-AUTHOR, DESCRIPTION, SITE_NAME = map(_column, (author, description, site_name))
-PUBLISHED, MODIFIED = _column(published, _as_date), _column(modified, _as_date)
-CANONICAL, IMAGE, LICENCE = (_column(read, _as_url) for read in (canonical_url, image, licence))
+def _column(
+    *ways: tuple[str, ...], form: Callable[[str, str], str] = lambda text, _url: text
+) -> Callable[[str, str], str]:
+    """Return the column of the first of these ways, sources with names, that has a value."""
+
+    def column(markup: str, url: str) -> str:
+        page = declared(markup)
+        values = (form(text, url) for way in ways for text in page.said(*way))
+        return next(filter(None, values), "")
+
+    return column
+
+
+AUTHOR = author
+DESCRIPTION = _column(
+    ("meta", "description", "og:description", "twitter:description"),
+    ("data", "description"),
+    ("meta", "dc.description"),
+)
+SITE_NAME = _column(
+    ("meta", "og:site_name"),
+    ("data", "publisher"),
+    ("meta", "application-name", "citation_journal_title"),
+)
+PUBLISHED = _column(
+    ("data", "datePublished"),
+    ("meta", "article:published_time", "citation_publication_date", "dc.date", "date", "pubdate"),
+    ("meta", "parsely-pub-date"),
+    ("items", "datePublished"),
+    form=_as_date,
+)
+MODIFIED = _column(
+    ("data", "dateModified"),
+    ("meta", "article:modified_time", "og:updated_time", "last-modified"),
+    ("items", "dateModified"),
+    form=_as_date,
+)
+IMAGE = _column(
+    ("meta", "og:image", "og:image:url", "twitter:image", "twitter:image:src"),
+    ("data", "image"),
+    form=_as_url,
+)
+LICENCE = _column(
+    ("links", "license"),
+    ("data", "license"),
+    ("meta", "dc.rights", "dcterms.license", "dc.rights.license"),
+    form=_as_url,
+)
+CANONICAL = _column(("links", "canonical"), ("meta", "og:url"), form=_as_url)

@@ -14,8 +14,6 @@ Posts are boxes of one kind, a tag with a class, that are not inside each other.
 count, neither in names nor in short texts: post-17, 4,032 messages.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Each function makes a scorer from the arguments after its name, as in
 `--score words:harbour,museum`.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
@@ -14,7 +12,7 @@ from pathlib import Path
 
 from minicrawl.crawl.workers.scoring import PageRead, Scorer
 from minicrawl.errors import UsageError
-from minicrawl.text.language import language_of
+from minicrawl.text.main import language_of
 from minicrawl.web.html.thin import visible_text
 from minicrawl.web.words import words_of
 

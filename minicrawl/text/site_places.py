@@ -16,8 +16,6 @@ to page and are main text nevertheless. For the same reason headings, code, cell
 never dropped. Nothing is learned from few pages: with 5 to 10 the result is worse than without.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache

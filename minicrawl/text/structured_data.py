@@ -8,17 +8,287 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from itertools import count, islice
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urljoin
 
 from minicrawl.text.boxes import parse
-from minicrawl.text.microdata import MOST_ITEMS, Items, Properties, joined
-from minicrawl.text.rdfa import OG_PREFIXES, PREFIX, Rdfa
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+
+PREFIX = re.compile(r"(\w+):\s*(\S+)")
+_OG = "http://ogp.me/ns"
+OG_PREFIXES: Mapping[str, str] = MappingProxyType(
+    {
+        "og": f"{_OG}#",
+        "article": f"{_OG}/article#",
+        "book": f"{_OG}/book#",
+        "music": f"{_OG}/music#",
+        "product": f"{_OG}/product#",
+        "profile": f"{_OG}/profile#",
+        "video": f"{_OG}/video#",
+    }
+)
+_PREFIXES: Mapping[str, str] = MappingProxyType(
+    {
+        "cc": "http://creativecommons.org/ns#",
+        "dc": "http://purl.org/dc/terms/",
+        "dcterms": "http://purl.org/dc/terms/",
+        "fb": f"{_OG}/fb#",
+        "foaf": "http://xmlns.com/foaf/0.1/",
+        "schema": "http://schema.org/",
+        **OG_PREFIXES,
+    }
+)
+"""Prefixes that pages need not declare; the rest of RDFa's initial context is rare on pages."""
+_USES = "http://www.w3.org/ns/rdfa#usesVocabulary"
+_STATES = "[property], [typeof], [vocab], [prefix], [resource], [about], [href], [src]"
+_MOST_ELEMENTS, _MOST_NAMES = 10_000, 20
+_HIGHEST = 100
+"""Ancestors among which the context of an element is sought."""
+
+
+class _Context(NamedTuple):
+    """Context that an element passes on to those inside it."""
+
+    subject: str
+    vocabulary: str
+    prefixes: Mapping[str, str]
+
+
+class Rdfa:
+    """The statements of a page in RDFa Lite, and of `about`, as expanded JSON-LD (RDFa 1.1, 7.5).
+
+        <p vocab="http://schema.org/" typeof="Person"><b property="name">Ann</b></p>
+
+    is {"@id": "_:b0", "@type": ["http://schema.org/Person"],
+        "http://schema.org/name": [{"@value": "Ann"}]}
+
+    `rel`, `rev`, `datatype` and `inlist` are not read: they are not part of RDFa Lite.
+    """
+
+    def __init__(self, tree: LexborHTMLParser, base: str) -> None:
+        self._base, self._things = base, dict[str, dict[str, list[Any]]]()
+        self._said = set[tuple[str, str, str]]()  # a list of 10,000 values is slow to search
+        self._outside, self._inside = _Context(base, "", _PREFIXES), dict[int, _Context]()
+        self._blank = map("_:b{}".format, count())
+        if tree.css_first("[property], [typeof]") is not None:
+            for node in tree.css(_STATES)[:_MOST_ELEMENTS]:
+                if node.mem_id not in self._inside:  # one is found once for each selector
+                    self._read(node, node.attributes)
+
+    def found(self) -> list[Properties]:
+        """Return the things that something is said about, each with its properties."""
+        return [{"@id": name, **said} for name, said in self._things.items()]
+
+    def _read(self, node: LexborNode, said: Mapping[str, str | None]) -> None:
+        above = self._above(node)
+        vocabulary, prefixes = above.vocabulary, above.prefixes
+        if "vocab" in said:
+            vocabulary = ""
+            if written := said["vocab"]:
+                vocabulary = self._iri(written)
+                self._say(self._base, _USES, {"@id": vocabulary})
+        if declared := PREFIX.findall(said.get("prefix") or ""):
+            prefixes = {**prefixes, **{name.lower(): whole for name, whole in declared}}
+        here = _Context(above.subject, vocabulary, prefixes)
+        about, resource = self._named(here, said, ("about",)), self._named(here, said)
+        is_typed, has_value = "typeof" in said, "content" in said
+        inside = about or resource
+        if is_typed and inside is None:
+            inside = self._base if node.tag == "html" else next(self._blank)
+        if "property" in said and not has_value:
+            subject = about or above.subject
+            inside = inside if is_typed and inside else subject
+        else:
+            subject = inside = inside or above.subject
+        self._inside[node.mem_id] = here._replace(subject=inside)
+        for name in self._whole(here, said.get("typeof")):
+            self._say(inside, "@type", name)
+        for name in self._whole(here, said.get("property")):
+            if has_value:
+                value = {"@value": said["content"] or ""}
+            elif resource is not None or (is_typed and about is None):
+                value = {"@id": inside if resource is None else resource}
+            else:
+                value = {"@value": node.text()[:LONGEST_TEXT]}
+            self._say(subject, name, value)
+
+    def _above(self, node: LexborNode) -> _Context:
+        above = node.parent
+        for _ in range(_HIGHEST):
+            if above is None:
+                break
+            if context := self._inside.get(above.mem_id):
+                return context
+            above = above.parent
+        return self._outside
+
+    def _named(
+        self,
+        here: _Context,
+        said: Mapping[str, str | None],
+        names: Iterable[str] = ("resource", "href", "src"),
+    ) -> str | None:
+        """Return the IRI in the first of these attributes, or None."""
+        name = next((name for name in names if name in said), None)
+        if name is None:
+            return None
+        written = (said[name] or "").strip()
+        if name in ("about", "resource"):
+            written = written.removeprefix("[").removesuffix("]")
+            prefix, colon, rest = written.partition(":")
+            known = here.prefixes.get(prefix.lower()) if colon else None
+            if prefix == "_" or known is not None:
+                return written if known is None else known + rest
+        return self._iri(written)
+
+    def _iri(self, written: str) -> str:
+        # urljoin drops an empty fragment, with which many vocabularies end.
+        whole = joined(self._base, written)
+        return f"{whole.removesuffix('#')}#" if written.endswith("#") else whole
+
+    def _whole(self, here: _Context, names: str | None) -> Iterator[str]:
+        """Yield the IRIs of terms and shortened names; terms without a vocabulary say nothing."""
+        for name in (names or "").split()[:_MOST_NAMES]:
+            prefix, colon, local = name.partition(":")
+            if not colon and here.vocabulary:
+                yield here.vocabulary + name
+            elif colon and prefix != "_":
+                known = here.prefixes.get(prefix.lower())
+                yield name if known is None else known + local
+
+    def _say(self, subject: str, name: str, value: object) -> None:
+        statement = subject, name, str(value)
+        if statement not in self._said:
+            self._said.add(statement)
+            self._things.setdefault(subject, {}).setdefault(name, []).append(value)
+
+
+MOST_ITEMS, LONGEST_TEXT = 1000, 10_000
+_DEEPEST = 20
+_UNSHOWN = ("script", "style")
+_URL_IN: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
+    | dict.fromkeys(("a", "area", "link"), "href")
+    | {"object": "data"}
+)
+_VALUE_IN: Mapping[str, str] = MappingProxyType(
+    {"meta": "content", "data": "value", "meter": "value", "time": "datetime"}
+)
+Properties = dict[str, Any]
+
+
+class Items:
+    """Items of microdata, which say what the texts and URLs of a page mean.
+
+        <p itemscope itemtype="http://schema.org/Person"><b itemprop="name">Ann</b></p>
+
+    is {"type": "http://schema.org/Person", "properties": {"name": "Ann"}}. A property with several
+    values has a list. An item is written once, at its first reference, so that circular references
+    end. The text of nested properties is read once for each of them, so call this where it can be
+    killed.
+    """
+
+    def __init__(self, tree: LexborHTMLParser, base: str) -> None:
+        self._base = base
+        self._scopes = tree.css("[itemscope]")[:MOST_ITEMS]
+        self._seen = set[int]()
+        self._by_id: dict[str, LexborNode] = {}
+        if tree.css_first("[itemref]") is not None:
+            for node in tree.css("[id]"):
+                self._by_id.setdefault(node.attributes["id"] or "", node)
+
+    def all(self) -> Iterator[Properties]:
+        """Yield the items that are no other item's property."""
+        for node in self._scopes:
+            if node.mem_id not in self._seen:
+                yield self._item(node, 1)
+
+    def _item(self, node: LexborNode, depth: int) -> Properties:
+        # Marked before its properties are read: they may refer back to it.
+        self._seen.add(node.mem_id)
+        said, item = node.attributes, Properties()
+        if types := (said.get("itemtype") or "").split():
+            item["type"] = types[0] if len(types) == 1 else types
+            if name := (said.get("itemid") or "").strip():
+                item["id"] = name
+        values: dict[str, list[Any]] = {}
+        starts: list[tuple[LexborNode | None, bool]] = [(node.child, True)]
+        ids = (said.get("itemref") or "").split()
+        starts += [(self._by_id[one], False) for one in ids[:MOST_ITEMS] if one in self._by_id]
+        for start, has_siblings in starts:
+            for one in self._properties(start, has_siblings=has_siblings):
+                value = self._value(one, depth)
+                if value is not None:
+                    for name in (one.attributes["itemprop"] or "").split():
+                        values.setdefault(name, []).append(value)
+        if values:
+            item["properties"] = {
+                name: said[0] if len(said) == 1 else said for name, said in values.items()
+            }
+        else:
+            item["value"] = self._plain(node)
+        return item
+
+    def _properties(self, start: LexborNode | None, *, has_siblings: bool) -> Iterator[LexborNode]:
+        """Yield the elements with properties of an item, without those of items inside it."""
+        stack = [(start, has_siblings)]
+        while stack:
+            node, goes_on = stack.pop()
+            if node is None:
+                continue
+            if goes_on:
+                stack.append((node.next, True))
+            said = node.attributes
+            if "itemprop" in said:
+                yield node
+            if "itemscope" not in said:
+                stack.append((node.child, True))
+
+    def _value(self, node: LexborNode, depth: int) -> object:
+        """Return the value of a property; None for an item that was met before, or too deep."""
+        if "itemscope" not in node.attributes:
+            return self._plain(node)
+        is_new = node.mem_id not in self._seen and len(self._seen) < MOST_ITEMS
+        return self._item(node, depth + 1) if is_new and depth < _DEEPEST else None
+
+    def _plain(self, node: LexborNode) -> str:
+        said, tag = node.attributes, node.tag or ""
+        if tag in _URL_IN:
+            return joined(self._base, (said.get(_URL_IN[tag]) or "").strip())
+        if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
+            return said.get(_VALUE_IN[tag]) or ""
+        return said.get("content") or " ".join(_shown(node)[:LONGEST_TEXT].split())
+
+
+def _shown(node: LexborNode) -> str:
+    """Return the text of an element without the scripts and styles in it, which are seldom."""
+    if node.css_first("script, style") is None:
+        return node.text(separator=" ")
+    texts = (
+        text_node for text_node in node.traverse(include_text=True) if text_node.tag == "-text"
+    )
+    shown = (
+        text_node
+        for text_node in islice(texts, MOST_ITEMS)
+        if (text_node.parent or text_node).tag not in _UNSHOWN
+    )
+    return " ".join(text_node.text_content or "" for text_node in shown)
+
+
+def joined(base: str, written: str) -> str:
+    """Return the URL that a page means; what is no URL stays as written."""
+    try:
+        return urljoin(base, written)
+    except ValueError:
+        return written
+
 
 _COMMENT = re.compile(
     r'("(?:[^"\\]|\\.)*+")|//[^\n]*+|<!--(?:[^-]|-(?!->))*+(?:-->|\Z)'

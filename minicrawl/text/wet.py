@@ -21,7 +21,7 @@ class WetFormat:
     def __call__(self, blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str]) -> int:
         """Write the pages of these blocks that have a main text, and return their number."""
         written = 0
-        writer = WarcWriter(file, "pages.wet.gz")
+        writer = WarcWriter(file.write, "pages.wet.gz")
         remaining = iter(blocks)
         first = next(remaining, None)
         # The latest time of the first block, so that repeated exports are equal.

@@ -12,7 +12,7 @@ html            from a response to a parsed page; references and text of a page
 documents       documents that are not HTML: plain text, Markdown, feeds, PDF
 sitemaps        sitemaps and feeds
 robots          robots.txt, and the uses of pages that a site allows or denies
-cookies         cookies, and the jar that keeps them
+cookies         cookies, the jar that keeps them, and their files
 words           the words of a text
 signatures      signatures of texts, to find near-duplicates
 

@@ -9,8 +9,6 @@ stored and sent in punycode.
     xn--80ak6aa92e.com        as it is: in Cyrillic letters it looks like apple.com
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from functools import lru_cache

@@ -9,8 +9,6 @@ place           the least shingle in one of 128 random orders; 8 bits of it are 
 standard error  of an estimate: sqrt(J (1 - J) / 128), at most .044
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

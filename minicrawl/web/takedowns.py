@@ -12,8 +12,6 @@ compute its digest. A salt would have to be kept beside it, so it would not help
 what    how a store notes a take-down: the digest of a URL or, with `*` and its length, of a prefix
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable

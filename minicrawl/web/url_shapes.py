@@ -12,8 +12,6 @@ shape      target without its generated parts: numbers, tokens, the letters of t
 token      segment that no person would write, such as a session id or a UUID
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

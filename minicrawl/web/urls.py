@@ -13,8 +13,6 @@ location   origin and path of any node of a graph, as stored
 plain      reference that the standard does not change, such as "/docs/a.html?page=2"
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator

@@ -8,8 +8,6 @@ characters that belong to no word separate words.
 run    letters of a script that is written without spaces between words
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import Counter

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from minicrawl.archive.codec import PLAIN, Codec
+from minicrawl.archive.index import INDEX_FILE
 from minicrawl.archive.packing import spare_dictionary, spare_path
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import RecordKind, pack, pack_unchanged
@@ -15,6 +16,11 @@ from minicrawl.model import KeptAnswer, Response, Wire
 
 NOON = 1_700_000_000.0
 HEADERS = {"content-type": "text/html; charset=utf-8", "server": "tests"}
+
+
+def delete_index(folder: Path) -> None:
+    for file in folder.glob(f"{INDEX_FILE}*"):
+        file.unlink()
 
 
 def answered(body: bytes, status: int = 200) -> Response:

@@ -11,12 +11,11 @@ from hypothesis import given, settings, strategies as st
 
 from minicrawl.archive import record
 from minicrawl.archive.codec import PLAIN
-from minicrawl.archive.digest import HASH_BYTES, DigestKind
-from minicrawl.archive.index import INDEX_FILE, delete_index
+from minicrawl.archive.index import INDEX_FILE
 from minicrawl.archive.packing import spare_path
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader, last_page, verify
-from minicrawl.archive.record import Header, RecordKind, key_of, pack, seal
+from minicrawl.archive.record import HASH_BYTES, DigestKind, Header, RecordKind, key_of, pack, seal
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.errors import Damaged
@@ -29,6 +28,7 @@ from tests.archive.archives import (
     body,
     confirmed,
     damage,
+    delete_index,
     filled,
     kept,
     kinds,

@@ -8,11 +8,10 @@ from typing import Self
 import pytest
 
 from minicrawl.archive import record
-from minicrawl.archive.digest import DigestKind, digest_of
 from minicrawl.archive.joining import JoinedArchive
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import RecordKind, header_of, with_digest_of
+from minicrawl.archive.record import DigestKind, RecordKind, digest_of, header_of, with_digest_of
 from minicrawl.archive.segments import Segments
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.web.html.hashes import content_hash

@@ -10,12 +10,10 @@ from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
 import pytest
 
-from minicrawl.archive.digest import digest_of
-from minicrawl.archive.index import delete_index
 from minicrawl.archive.packing import pack_any
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.record import AskedBy, RecordKind, key_of
+from minicrawl.archive.record import AskedBy, RecordKind, digest_of, key_of
 from minicrawl.archive.segments import FIRST, Segments, held, held_alone
 from minicrawl.archive.warc.capture import capture_of
 from minicrawl.archive.warc.cdxj import cdxj
@@ -30,6 +28,7 @@ from tests.archive.archives import (
     body,
     confirmed,
     damage,
+    delete_index,
     failed,
     kept,
     kinds,
@@ -241,7 +240,7 @@ def test_a_page_of_which_pruning_left_a_confirmation_is_in_exports(folder: Path)
     with closing(ArchiveReader(folder, end)) as reader:
         captures = [capture_of(reader.answer(row.place)) for row in reader.index.rows(end)]
     file = BytesIO()
-    (line,) = cdxj(WarcWriter(file, "one.warc.gz").write(captures, NOON), "one.warc.gz")
+    (line,) = cdxj(WarcWriter(file.write, "one.warc.gz").write(captures, NOON), "one.warc.gz")
     assert '"status": "200"' in line
     content = gzip.decompress(file.getvalue())
     assert b"HTTP/1.1 200 OK\r\ncontent-type: text/html" in content

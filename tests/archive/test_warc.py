@@ -77,7 +77,7 @@ def records(warc: bytes, *, are_parsed: bool = True) -> list[Record]:
 def written(*captures: Capture) -> tuple[bytes, list[str]]:
     """Return a WARC file of captures, and the lines of its index."""
     file = io.BytesIO()
-    index = list(cdxj(WarcWriter(file, NAME).write(captures, NOON), NAME))
+    index = list(cdxj(WarcWriter(file.write, NAME).write(captures, NOON), NAME))
     return file.getvalue(), index
 
 
@@ -123,7 +123,7 @@ def test_a_confirmed_page_whose_response_was_pruned_is_a_response(is_as_sent: bo
 
 def test_a_confirmation_of_an_unknown_page_is_a_revisit_without_a_digest() -> None:
     file = io.BytesIO()
-    writer = WarcWriter(file, NAME)
+    writer = WarcWriter(file.write, NAME)
     assert writer.add(capture(body=b"", status=304, is_confirmed=True), "", None).is_revisit
     revisit = records(file.getvalue())[0]
     assert revisit.kind == "revisit"

@@ -46,7 +46,7 @@ from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import Failed, Request, Response
 from minicrawl.ports import Timed, Visit
 from minicrawl.states import State
-from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.robots.rules import ALLOW_ALL, Rules
 from minicrawl.web.urls import ResolvedUrl
 from tests.bench.endless import EndlessWeb

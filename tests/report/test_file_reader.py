@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.errors import UsageError
 from minicrawl.report.archived.file_reader import read_file
-from minicrawl.web.documents.file_text import FileText
+from minicrawl.web.documents.document import FileText
 from minicrawl.web.documents.pdf import parse_pdf
 from minicrawl.web.responses.types import DocumentType
 from tests.web.office_files import docx

@@ -23,7 +23,7 @@ from minicrawl.report.archived.page_texts import PageTexts
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
 from minicrawl.text.site_places import FEWEST_PAGES
-from minicrawl.web.documents.file_text import FileText
+from minicrawl.web.documents.document import FileText
 from minicrawl.web.responses.types import DocumentType
 from tests.cli.calls import Captured, printed, refusal
 from tests.crawl.children import children

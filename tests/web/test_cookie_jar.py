@@ -2,9 +2,7 @@
 
 from hypothesis import given, strategies as st
 
-from minicrawl.web.cookies import jar as jars
-from minicrawl.web.cookies.cookie import Cookie
-from minicrawl.web.cookies.jar import PER_SITE, SITE_BYTES, CookieJar
+from minicrawl.web.cookies import IN_ALL, MOST_LINES, PER_SITE, SITE_BYTES, Cookie, CookieJar
 from tests.linear_time import expect_linear
 
 NOW = 1000.0
@@ -63,16 +61,16 @@ def test_the_oldest_cookies_of_a_full_site_are_dropped() -> None:
 def test_the_number_of_set_cookie_headers_of_a_response_is_limited() -> None:
     made = CookieJar()
     made.take("https://a.example/", (f"c{number}=x" for number in range(10_000)), NOW)
-    assert len(made) == jars.MOST_LINES
+    assert len(made) == MOST_LINES
 
 
 def test_the_least_recently_used_site_is_dropped_from_a_full_jar() -> None:
     made = CookieJar()
-    for number in range(jars.IN_ALL):
+    for number in range(IN_ALL):
         made.add(Cookie("a", "b", f"a{number}.example"), NOW)
     assert made.header("https://a0.example/", NOW) == "a=b"
     made.add(Cookie("a", "b", "new.example"), NOW)
-    assert len(made) == jars.IN_ALL
+    assert len(made) == IN_ALL
     assert made.header("https://a0.example/", NOW) == "a=b"
     assert made.header("https://a1.example/", NOW) == ""
 

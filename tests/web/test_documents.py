@@ -4,7 +4,8 @@ import pytest
 
 from minicrawl.model import ParsedPage
 from minicrawl.web.documents.document import parse_document, title_of
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses.types import ALL, HTML
 from tests.web.pdfs import pdf, words
 

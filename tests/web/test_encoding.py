@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.encoding.chinese import chinese
-from minicrawl.web.encoding.detection import decode, sniff
+from minicrawl.web.encoding.detection import chinese, decode, sniff
 from minicrawl.web.encoding.labels import codec, encoding_of_label
 from minicrawl.web.encoding.queries import encoded_query
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.references import references
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.html.written_links import read_entry
 from minicrawl.web.urls import canonical
 

@@ -3,7 +3,8 @@ import pickle
 import pytest
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.urls import MOST_CHARS
 
 URL = "https://e.org/dir/page"

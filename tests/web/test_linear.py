@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import url_shapes, urls
-from minicrawl.web.cookies import cookie
+from minicrawl.web import cookies, url_shapes, urls
 from minicrawl.web.documents import writing
 from minicrawl.web.encoding import detection
 from minicrawl.web.html import attributes, page_text, scanner, scripts, thin
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses import headers, types as document_types
 from minicrawl.web.robots import rules, usage
 from minicrawl.web.robots.rules import Rules
@@ -41,7 +41,7 @@ def many_links(text: str) -> object:
 
 
 def scan(text: str) -> object:
-    return scanner.scan(text, max_links=1 << 20, with_words=True)
+    return scanner.scan(text, ParseOptions(max_links=1 << 20, with_words=True))
 
 
 def scan_xhtml(text: str) -> object:
@@ -197,7 +197,7 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
         after('{"', '"', '\\"', "[", '{"items":[', '{"url":"', "]}", '"a":', '"\\', "a"),
     ),
     "cookie": (
-        lambda text: cookie.parse_cookie(text, "https", "www.a.example", "/", 0.0),
+        lambda text: cookies.parse_cookie(text, "https", "www.a.example", "/", 0.0),
         4000,
         after("a=b;", ";", "a=b;", "=", " ", "Expires=", "Domain=a.example;"),
     ),

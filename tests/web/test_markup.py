@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from minicrawl.web.html.attributes import attributes, decoded
-from minicrawl.web.html.scanner import Markup, meta_refresh, scan
+from minicrawl.web.html.scanner import Markup, ParseOptions, meta_refresh, scan
 from minicrawl.web.responses.headers import RobotsTag
 
 
@@ -78,9 +78,11 @@ def test_links_are_unique_and_in_the_order_of_the_page(text: str, found: list[st
 
 
 def test_the_rest_of_a_page_is_read_after_the_last_link_that_is_kept() -> None:
-    page = scan("<a href=1><a href=2><a href=3><a href=1><title>T</title>", max_links=2)
+    page = scan(
+        "<a href=1><a href=2><a href=3><a href=1><title>T</title>", ParseOptions(max_links=2)
+    )
     assert (list(page.links), page.has_more_links, page.title) == (["1", "2"], True, "T")
-    repeated = scan("<a href=1><a href=2><a href='2#&amp;'><a href=1>", max_links=3)
+    repeated = scan("<a href=1><a href=2><a href='2#&amp;'><a href=1>", ParseOptions(max_links=3))
     assert not repeated.has_more_links
 
 
@@ -216,7 +218,7 @@ def test_the_first_base_canonical_and_refresh_count(text: str, page: Markup) -> 
     ],
 )
 def test_robots_metas_are_for_all_or_for_a_named_crawler(tags: str, robots: RobotsTag) -> None:
-    assert scan(tags, agent="MiniCrawl").robots == robots
+    assert scan(tags, ParseOptions(agent="MiniCrawl")).robots == robots
 
 
 SAID = (
@@ -277,7 +279,7 @@ def test_meta_refresh_is_parsed_as_in_the_vectors(shared_vector: Callable[[str],
 def test_a_link_has_the_words_of_its_anchor_and_some_around_it(
     text: str, words: dict[str, str]
 ) -> None:
-    assert scan(text, with_words=True).links == words
+    assert scan(text, ParseOptions(with_words=True)).links == words
 
 
 @pytest.mark.parametrize(
@@ -292,10 +294,10 @@ def test_a_link_has_the_words_of_its_anchor_and_some_around_it(
     ],
 )
 def test_words_around_a_link_are_whole_and_within_50_characters(before: str, kept: str) -> None:
-    found = scan(f"{before} <a href=x>it</a>", with_words=True).links["x"]
+    found = scan(f"{before} <a href=x>it</a>", ParseOptions(with_words=True)).links["x"]
     assert found.split() == [*kept.split(), "it"]
     backwards = " ".join(reversed(before.split()))
-    found = scan(f"<a href=x>it</a> {backwards}", with_words=True).links["x"]
+    found = scan(f"<a href=x>it</a> {backwards}", ParseOptions(with_words=True)).links["x"]
     assert found.split() == ["it", *reversed(kept.split())]
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from minicrawl.web.documents import office
-from minicrawl.web.documents.file_text import reader_of
+from minicrawl.web.documents.document import reader_of
 from minicrawl.web.documents.office import parse_office
 from minicrawl.web.responses.types import ALL, DocumentType, is_wanted, type_of
 from tests.web.office_files import LINK, RELATIONSHIPS, WORD, docx, packed

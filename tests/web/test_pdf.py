@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from minicrawl.web.documents import pdf as reader
-from minicrawl.web.documents.file_text import MOST_CHARS, FileText
+from minicrawl.web.documents.document import MOST_CHARS, FileText
 from tests.web.pdfs import pdf, pdf_of, words
 
 

@@ -8,7 +8,8 @@ from math import inf
 import pytest
 
 from minicrawl.web.encoding.detection import decode
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses.prices import (
     TooExpensive,
     document_price_s,

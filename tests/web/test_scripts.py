@@ -3,7 +3,8 @@
 import pytest
 
 from minicrawl.model import Scripting, ScriptKind
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 
 NONE, SOME, SHELL = ScriptKind
 WORDS = "many words of an article that has enough to say. " * 10

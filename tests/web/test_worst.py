@@ -12,7 +12,8 @@ from itertools import count
 
 import pytest
 
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.robots.rules import MOST_ROBOTS_BYTES, Rules, parse
 from minicrawl.web.sitemaps import sitemap
 

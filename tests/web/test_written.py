@@ -3,7 +3,8 @@
 from hypothesis import given, strategies as st
 
 from minicrawl.web.html.anchors import LONGEST_TEXT, AnchorTag
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.html.written_links import LONGEST_FORM, entries, joined, parted, read_entry
 from minicrawl.web.urls import canonical
 

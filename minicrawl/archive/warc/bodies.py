@@ -6,8 +6,6 @@ are then written a second time. Changes take effect on commit.
 capture   record of one answer, at a place in the WARC files
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Captures: archived answers as WARC files hold them, with facts about their pages."""
 
-from __future__ import annotations
-
 import re
 from base64 import b32encode
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Index of a WARC file in CDXJ: a line for each response, by which replay software finds it."""
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

@@ -15,14 +15,11 @@ place   number of a file and offset of a record in it, as in segments
 series  the files of one store in one folder
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha1
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import IO, NamedTuple, Self
@@ -145,7 +142,8 @@ class WarcFiles:
         self.was_shortened = False
         self._complete_before(segment_of(series.end))
         self._mark = self._ahead = self._continued()
-        self._unwritten = BytesIO()
+        self._unwritten = list[bytes]()
+        self._unwritten_bytes = 0
         self._writer = self._writer_at(self._mark)
 
     @property
@@ -219,8 +217,6 @@ class WarcFiles:
             digest = payload_digest(capture.body)
         original = None if digest in _WITHOUT_BODY else self._original(capture, digest)
         self._list(self._writer.add(capture, digest, original))
-        if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
-            self._write()
 
     def _append_file(self, kept_answer: KeptAnswer, payload: IO[bytes]) -> None:
         """Append a response whose body is in a file, which is never in memory as a whole."""
@@ -239,15 +235,7 @@ class WarcFiles:
         capture = capture_of(answer, at=kept_answer.at)._replace(length=length)
         named = shown_digest(digest.digest())
         original = self._original(capture, named)
-        if original is not None:
-            self._list(self._writer.add(capture, named, original))
-            return
-        begin, length = self._writer.offset, 0
-        for written in self._writer.add_file(capture, named, body):
-            length = written
-            if self._unwritten.tell() >= _WRITTEN_AT_ONCE:
-                self._write()
-        self._list(CdxLine(capture, named, begin, length, is_revisit=False))
+        self._list(self._writer.add(capture, named, original, body))
 
     def _original(self, capture: Capture, digest: str) -> Original | None:
         """Return the response that has this body, here or in an earlier archive."""
@@ -300,18 +288,25 @@ class WarcFiles:
                 sync(self._folder)
 
     def _writer_at(self, place: int) -> WarcWriter:
-        self._unwritten = BytesIO()
+        self._unwritten.clear()
+        self._unwritten_bytes = 0
         name, offset = self._series.path(segment_of(place)).name, offset_of(place)
-        return WarcWriter(self._unwritten, name, offset=offset, level=QUICK)
+        return WarcWriter(self._take, name, offset=offset, level=QUICK)
+
+    def _take(self, content: bytes) -> None:
+        """Take the next bytes of the writer of records, and write them when they are many."""
+        self._unwritten.append(content)
+        self._unwritten_bytes += len(content)
+        if self._unwritten_bytes >= _WRITTEN_AT_ONCE:
+            self._write()
 
     def _write(self) -> None:
-        content = self._unwritten.getvalue()
-        if content:
+        if content := b"".join(self._unwritten):
             path = self._series.open_path(segment_of(self._ahead))
             write_at(path, offset_of(self._ahead), content)
             self._ahead += len(content)
-            self._unwritten.seek(0)
-            self._unwritten.truncate()
+            self._unwritten.clear()
+            self._unwritten_bytes = 0
 
 
 def cut_off(series: WarcSeries) -> None:

@@ -14,8 +14,6 @@ metadata of that time, or a revisit whose body is there. For example, with /a ta
     response  /c                            stays, in a new place; its line in the CDXJ follows
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

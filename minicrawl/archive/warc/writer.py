@@ -5,11 +5,10 @@ is in the file already becomes a revisit, and so does each confirmation of a pag
 written decoded, unless the archive has them in their encoded form.
 """
 
-from __future__ import annotations
-
-import gzip
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha1
+from http import HTTPStatus
 from itertools import chain
 from typing import BinaryIO
 from urllib.parse import urlsplit
@@ -19,15 +18,16 @@ from zlib import DEFLATED, MAX_WBITS, compressobj
 from minicrawl import __version__
 from minicrawl.archive.record import MOST_HEAD_BYTES
 from minicrawl.archive.warc.capture import (
+    BLANK_LINE,
     Capture,
     Original,
+    is_whole_head,
     moment,
     payload_digest,
     shown_digest,
     truncated,
 )
 from minicrawl.archive.warc.cdxj import CdxLine
-from minicrawl.archive.warc.heads import as_response, http_head
 from minicrawl.model import Wire
 from minicrawl.wording import iso
 
@@ -35,6 +35,9 @@ _PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _UNCHANGED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _HTTP = "application/http;msgtype="
 _FIELDS = "application/warc-fields"
+_END = b"\r\n\r\n"
+Body = Callable[[], Iterable[bytes]]
+"""Function that returns the pieces of a body, which are read twice."""
 SMALL, QUICK = 6, 3
 """Levels of gzip: they compress manuals to 18 % and 21 %, and QUICK takes half the time."""
 
@@ -50,11 +53,13 @@ def record_id(name: str, offset: int) -> UUID:
 
 
 class WarcWriter:
-    """Writer of captures to a file called `name`."""
+    """Writer of captures to a file called `name`; one for files of a crawl, and for exports."""
 
-    def __init__(self, file: BinaryIO, name: str, *, offset: int = 0, level: int = SMALL) -> None:
-        """`offset` is the number of bytes that the file has already."""
-        self._file, self._name, self._level = file, name, level
+    def __init__(
+        self, put: Callable[[bytes], object], name: str, *, offset: int = 0, level: int = SMALL
+    ) -> None:
+        """`put` takes the bytes of the file, which has `offset` of them already."""
+        self._write, self._name, self._level = put, name, level
         self.offset = offset
         """Offset of the next record."""
         self._last = ("", "")  # URL and record of the last response
@@ -83,45 +88,20 @@ class WarcWriter:
         named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
         self._record("warcinfo", iso(made_at), named, _fields({**fields, **about}))
 
-    def add(self, capture: Capture, digest: str, original: Original | None) -> CdxLine:
+    def add(
+        self, capture: Capture, digest: str, original: Original | None, body: Body | None = None
+    ) -> CdxLine:
         """Write one capture. `original` is the earlier one with the same body, if any.
 
-        `digest` is empty if the capture confirms a page whose body is unknown.
+        `digest` is empty if the capture confirms a page whose body is unknown. `body` has the
+        pieces of a body that is not in memory.
         """
         begin = self.offset
-        answer = self._answer(capture, digest, original)
+        answer = self._answer(capture, digest, original, body)
         is_revisit = capture.is_confirmed or original is not None
         line = CdxLine(capture, digest, begin, self.offset - begin, is_revisit)
         self._beside(capture, answer)
         return line
-
-    def add_file(
-        self, capture: Capture, digest: str, body: Callable[[], Iterable[bytes]]
-    ) -> Iterator[int]:
-        """Write a response whose body comes in pieces; yield the length so far after each piece."""
-        start = self.offset
-        head = http_head(capture)
-        named = {
-            "WARC-Target-URI": capture.url,
-            "WARC-Payload-Digest": digest,
-            "Content-Type": f"{_HTTP}response",
-        }
-        named |= _connection_fields(capture.wire)
-        if capture.cut:
-            named["WARC-Truncated"] = truncated(capture.cut)
-        block = sha1(head, usedforsecurity=False)
-        for piece in body():
-            block.update(piece)
-        length = len(head) + (capture.length or 0)
-        of_record = "response", moment(capture.at), named
-        identity, begin = self._begun(*of_record, shown_digest(block.digest()), length)
-        packer = compressobj(self._level, DEFLATED, 16 + MAX_WBITS)
-        for piece in chain((begin, head), body(), (b"\r\n\r\n",)):
-            self._put(packer.compress(piece))
-            yield self.offset - start
-        self._put(packer.flush())
-        yield self.offset - start
-        self._beside(capture, identity)
 
     def add_rendered(self, capture: Capture) -> None:
         """Write a DOM as a conversion record beside its response, which it never replaces."""
@@ -136,7 +116,9 @@ class WarcWriter:
         named = {"WARC-Target-URI": url, "Content-Type": "text/plain; charset=utf-8"}
         self._record("conversion", date, named, text.encode("utf-8", "replace"))
 
-    def _answer(self, capture: Capture, digest: str, original: Original | None) -> str:
+    def _answer(
+        self, capture: Capture, digest: str, original: Original | None, body: Body | None
+    ) -> str:
         """Write the response or revisit. Return the record's id."""
         named = {"WARC-Target-URI": capture.url}
         if digest:
@@ -153,7 +135,7 @@ class WarcWriter:
             named["WARC-Refers-To-Date"] = original.date
         elif not capture.is_confirmed:
             block = http_head(capture) + capture.body
-            return self._record("response", moment(capture.at), named, block)
+            return self._record("response", moment(capture.at), named, block, body)
         named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
         return self._record("revisit", moment(capture.at), named, http_head(capture))
 
@@ -166,8 +148,11 @@ class WarcWriter:
         request = capture.wire.request if capture.wire is not None else b""
         if len(request) > MOST_HEAD_BYTES:
             said["WARC-Truncated"] = "length"
-        request = request[:MOST_HEAD_BYTES] or _reconstructed(capture.url)
-        self._record("request", date, said, request)
+        if not request:  # its bytes were not kept
+            parts = urlsplit(capture.url)
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+        self._record("request", date, said, request[:MOST_HEAD_BYTES])
         if capture.wire is not None and capture.wire.interim:
             # Not as a response: a replay would take it for the page.
             of_interim = named | {"Content-Type": f"{_HTTP}response"}
@@ -180,24 +165,35 @@ class WarcWriter:
             known["via"] = capture.by.page
         self._record("metadata", date, named | {"Content-Type": _FIELDS}, _fields(known))
 
-    def _record(self, kind: str, date: str, named: Mapping[str, str], block: bytes) -> str:
-        identity, begin = self._begun(kind, date, named, payload_digest(block), len(block))
-        self._put(gzip.compress(begin + block + b"\r\n\r\n", self._level, mtime=0))
+    def _record(
+        self,
+        kind: str,
+        date: str,
+        named: Mapping[str, str],
+        block: bytes,
+        body: Body | None = None,
+    ) -> str:
+        """Write a record of this block, and of the body behind it, if that is not in memory."""
+        digest, length = sha1(block, usedforsecurity=False), len(block)
+        for piece in body() if body else ():
+            digest.update(piece)
+            length += len(piece)
+        identity = f"<urn:uuid:{record_id(self._name, self.offset)}>"
+        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
+        head["WARC-Block-Digest"] = shown_digest(digest.digest())
+        head["Content-Length"] = str(length)
+        begin = b"WARC/1.1\r\n" + _fields(head) + b"\r\n" + block
+        packer = compressobj(self._level, DEFLATED, 16 + MAX_WBITS)
+        # Few calls: after each one this thread waits for the crawl to release the GIL.
+        pieces = chain((begin,), body(), (_END,)) if body else (begin + _END,)
+        for piece in pieces:
+            self._put(packer.compress(piece))
+        self._put(packer.flush())
         return identity
 
     def _put(self, packed: bytes) -> None:
-        self._file.write(packed)
+        self._write(packed)
         self.offset += len(packed)
-
-    def _begun(
-        self, kind: str, date: str, named: Mapping[str, str], digest: str, length: int
-    ) -> tuple[str, bytes]:
-        """Return the ID and the head of a record whose block has this digest and length."""
-        identity = f"<urn:uuid:{record_id(self._name, self.offset)}>"
-        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
-        head["WARC-Block-Digest"] = digest
-        head["Content-Length"] = str(length)
-        return identity, b"WARC/1.1\r\n" + _fields(head) + b"\r\n"
 
 
 def write_warc(
@@ -208,7 +204,7 @@ def write_warc(
     about: Mapping[str, str] = NOTHING_KNOWN,
 ) -> None:
     """Write the captures to a file called `name`."""
-    for _ in WarcWriter(file, name).write(captures, made_at, about):
+    for _ in WarcWriter(file.write, name).write(captures, made_at, about):
         pass
 
 
@@ -236,13 +232,72 @@ def _connection_fields(wire: Wire | None) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def _reconstructed(url: str) -> bytes:
-    """Return a request for this URL, in place of one whose bytes were not kept."""
-    parts = urlsplit(url)
-    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
-
-
 def _fields(named: Mapping[str, str]) -> bytes:
     lines = ((name, line) for name, value in named.items() for line in value.split("\n"))
     return "".join(f"{name}: {line}\r\n" for name, line in lines).encode()
+
+
+_FRAMING_HEADERS = frozenset(("transfer-encoding", "content-length"))
+_BODY_HEADERS = _FRAMING_HEADERS | {"content-encoding"}
+_BODY_HEADER_LINE = re.compile(
+    rb"(?mi)^(content-encoding|transfer-encoding|content-length)[\t ]*:([^\n]*)"
+)
+_FRAMING_HEADER_LINE = re.compile(rb"(?mi)^(transfer-encoding|content-length)[\t ]*:([^\n]*)")
+
+
+def http_head(capture: Capture) -> bytes:
+    """Return the head of the response, adapted to the body as it is kept.
+
+    Headers that describe another encoding of the body keep their values under other names. All
+    other bytes are as received, if the archive has them; heads in older archives are reconstructed.
+    """
+    length = len(capture.body) if capture.length is None else capture.length
+    if capture.wire is not None and capture.wire.response:
+        if capture.is_confirmed:  # its headers describe no body
+            return capture.wire.response[:MOST_HEAD_BYTES]
+        if capture.wire.interim is not None and is_whole_head(capture.wire.response):
+            return capture.wire.response  # the body is as sent, too
+        return _adapted(capture.wire.response, length, capture.is_as_sent)
+    try:
+        phrase = HTTPStatus(capture.status).phrase
+    except ValueError:
+        phrase = ""
+    lines = [f"HTTP/1.1 {capture.status} {phrase}".rstrip()]
+    false = _FRAMING_HEADERS if capture.is_as_sent else _BODY_HEADERS
+    for name, value in capture.headers.items():
+        shown = f"x-archive-orig-{name}" if name in false else name
+        lines.append(f"{shown}: {value}")
+    lines.append(f"content-length: {length}")
+    harmless = (" ".join(line.split()) for line in lines)
+    return "\r\n".join(harmless).encode("latin-1", "replace") + b"\r\n\r\n"
+
+
+def as_response(capture: Capture) -> Capture:
+    """Return a confirmed page as a response with a reconstructed head.
+
+    The response that it confirms was pruned, and nothing else has the body.
+    """
+    wire = capture.wire and capture.wire._replace(response=b"")
+    return capture._replace(status=HTTPStatus.OK, is_confirmed=False, wire=wire)
+
+
+def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:
+    """Return a head with Content-Length set to `body_bytes`, and false body headers renamed.
+
+    If the only header to rename is a Content-Length of `body_bytes`, the head is right already and
+    remains unchanged.
+    """
+    is_whole = is_whole_head(head)
+    if not is_whole:
+        head = head[: head.rfind(b"\n", 0, MOST_HEAD_BYTES) + 1]
+    pattern = _FRAMING_HEADER_LINE if is_as_sent else _BODY_HEADER_LINE
+    matches = [*pattern.finditer(head)]
+    length = b"%d" % body_bytes
+    names = [match[1].lower() for match in matches]
+    if is_whole and names == [b"content-length"] and matches[0][2].strip() == length:
+        return head
+    if not is_whole:
+        head += b"\r\n"
+    fields, end = pattern.sub(rb"X-Archive-Orig-\1:\2", head), BLANK_LINE.search(head)
+    blank = b"\r\n" if end is None else head[end.start() + 1 : end.end()]
+    return fields.removesuffix(blank) + b"Content-Length: " + length + b"\r\n" + blank

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from minicrawl.archive.warc.wacz_key import WaczKey
+from minicrawl.archive.warc.wacz import WaczKey
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.cli.pages.export_output import (

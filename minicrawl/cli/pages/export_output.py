@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import click
 
-from minicrawl.archive.warc.wacz import write_wacz
-from minicrawl.archive.warc.wacz_key import WaczKey
+from minicrawl.archive.warc.wacz import WaczKey, write_wacz
 from minicrawl.archive.warc.writer import write_warc
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import refuse_without_near_duplicates, warn_of_unranked_pages

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.model import ParsedPage, Request, Response
-from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.urls import posted
 
 

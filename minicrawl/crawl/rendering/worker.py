@@ -56,7 +56,8 @@ from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.memory.measures import kill_descendants, resource_usage
 from minicrawl.model import ParsedPage
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.urls import resolve
 
 _BOM = b"\xef\xbb\xbf"

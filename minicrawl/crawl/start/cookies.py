@@ -20,8 +20,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import Failed, FetchResult, Refused, Request, Response
 from minicrawl.ports import Clock, Timed, Visit, WebAccess
 from minicrawl.store.reader import file_beside
-from minicrawl.web.cookies.cookie_files import BadLine, read_cookies, write_cookies
-from minicrawl.web.cookies.jar import CookieJar
+from minicrawl.web.cookies import BadLine, CookieJar, read_cookies, write_cookies
 from minicrawl.web.robots.rules import Rules
 
 SAVE_EVERY_S = 2.0

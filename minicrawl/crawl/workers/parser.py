@@ -29,7 +29,8 @@ from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess, T
 from minicrawl.model import Failed, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.states import State
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses.prices import (
     TooExpensive,
     document_price_s,

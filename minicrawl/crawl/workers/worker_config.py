@@ -13,7 +13,7 @@ from minicrawl.config.values.kinds import AUTO
 from minicrawl.crawl.workers.parser import ENOUGH_S, PageParser
 from minicrawl.fetch.reach import network_with_proxies
 from minicrawl.fetch.resolver.resolver import HostAndPort
-from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses.types import DocumentType, media_types, types_of
 
 if TYPE_CHECKING:

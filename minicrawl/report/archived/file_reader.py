@@ -12,7 +12,7 @@ import sys
 from minicrawl.errors import UsageError
 from minicrawl.memory.limits import PATIENCE_S, limit_processor_time, why_ended
 from minicrawl.report.archived.killable_process import KillableProcess, Parent
-from minicrawl.web.documents.file_text import FileText, reader_of
+from minicrawl.web.documents.document import FileText, reader_of
 from minicrawl.web.documents.pdf import PDF_MISSING, can_read_pdf
 from minicrawl.web.responses.types import DocumentType
 

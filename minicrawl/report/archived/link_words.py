@@ -23,7 +23,7 @@ def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[tuple[in
     if tables.archive_end(snapshot.connection) is None:
         return
     from minicrawl.web.documents.document import parse_document
-    from minicrawl.web.html.page import ParseOptions
+    from minicrawl.web.html.scanner import ParseOptions
 
     options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
     with kept_pages(snapshot) as archive:

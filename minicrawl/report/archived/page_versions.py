@@ -33,7 +33,7 @@ from minicrawl.web.urls import canonical, resolve_links
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:  # reports that show a few links start without the parsers
-    from minicrawl.web.documents.file_text import FileText
+    from minicrawl.web.documents.document import FileText
 
 
 @dataclass(frozen=True)

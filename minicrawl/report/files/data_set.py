@@ -85,7 +85,7 @@ class DataSet:
             all_captures = chain(() if first is None else (first,), captures)
             rows: list[IndexRow] = []
             with self._file("pages", "warc.gz") as (name, file, count):
-                writer = WarcWriter(file, name)
+                writer = WarcWriter(file.write, name)
                 for line in writer.write(all_captures, made_at, about):
                     count(1)
                     rows.append(index_row(line, name, crawl))

@@ -38,8 +38,7 @@ from minicrawl.search.indexing.page_text import (
     page_text,
     simple_text,
 )
-from minicrawl.web.documents.document import decoded_text
-from minicrawl.web.documents.file_text import reader_of
+from minicrawl.web.documents.document import decoded_text, reader_of
 from minicrawl.web.documents.pdf import can_read_pdf
 from minicrawl.web.documents.writing import Written, read_markdown, read_text
 from minicrawl.web.encoding.detection import decode

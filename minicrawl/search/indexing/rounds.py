@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from minicrawl.archive.reader import ArchiveReader
-from minicrawl.archive.scan import scan
-from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, segment_of
+from minicrawl.archive.segments import SEGMENT_BYTES, offset_of, scan, segment_of
 from minicrawl.errors import UsageError
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.ports import Progress, part, unreported

@@ -2,7 +2,6 @@
 
 document   from a response to a parsed page
 writing    plain text and Markdown
-file_text  files whose text has to be extracted
 pdf        PDF
 office     docx, pptx, odt, odp and epub
 """

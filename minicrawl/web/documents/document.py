@@ -5,8 +5,6 @@ canonical links in the headers hold for every type. Feeds and sitemaps are read 
 are never search results themselves.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -15,14 +13,13 @@ from math import inf
 from typing import NamedTuple
 
 from minicrawl.model import ParsedPage
-from minicrawl.web.documents.file_text import reader_of
 from minicrawl.web.documents.writing import Written, read_markdown, read_text, tidy
 from minicrawl.web.encoding.detection import decode, sniff
 from minicrawl.web.encoding.labels import codec
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.html.hashes import content_hash
-from minicrawl.web.html.page import DEFAULT_OPTIONS, BodyFacts, ParseOptions, page_of, parse_page
-from minicrawl.web.html.scanner import Markup
+from minicrawl.web.html.page import BodyFacts, page_of, parse_page
+from minicrawl.web.html.scanner import DEFAULT_OPTIONS, Markup, ParseOptions
 from minicrawl.web.html.thin import ENOUGH
 from minicrawl.web.responses.headers import parse_content_type, parse_robots_tag
 from minicrawl.web.responses.types import DocumentType, type_of
@@ -207,3 +204,30 @@ READERS: dict[DocumentType, Callable[[Received], ParsedPage]] = {
     DocumentType.FEED: _read_feed,
     DocumentType.SITEMAP: _read_sitemap,
 }
+
+
+MOST_CHARS = 5_000_000
+"""Characters that are read of a file."""
+
+
+class FileText(NamedTuple):
+    """Title, links and text of a file."""
+
+    title: str = ""
+    links: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    limit: str = ""  # why content is missing
+
+
+def reader_of(kind: DocumentType | None) -> Callable[[bytes], FileText] | None:
+    """Return the reader of files of this type, or None if its documents are text."""
+    match kind:
+        case DocumentType.PDF:
+            from minicrawl.web.documents.pdf import parse_pdf
+
+            return parse_pdf
+        case DocumentType.OFFICE:
+            from minicrawl.web.documents.office import parse_office
+
+            return parse_office
+    return None

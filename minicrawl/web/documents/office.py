@@ -13,8 +13,6 @@ part    file in the archive
 link    target of a hyperlink to the web; links within the document lead nowhere
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterator
@@ -27,7 +25,7 @@ from zipfile import BadZipFile, ZipFile
 
 from lxml import etree
 
-from minicrawl.web.documents.file_text import MOST_CHARS, FileText
+from minicrawl.web.documents.document import MOST_CHARS, FileText
 from minicrawl.web.documents.writing import tidy
 
 MOST_BYTES = 100_000_000

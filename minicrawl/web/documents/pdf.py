@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
-from minicrawl.web.documents.file_text import MOST_CHARS, FileText
+from minicrawl.web.documents.document import MOST_CHARS, FileText
 from minicrawl.web.documents.writing import tidy
 
 MOST_PAGES = 2_000

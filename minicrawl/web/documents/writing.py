@@ -7,8 +7,6 @@ bare       URL in the text, such as `https://example.org/`
 fence      line before and after code, of backticks or tildes
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import chain, islice

@@ -2,6 +2,5 @@
 
 labels      names of encodings, and their codecs
 detection   the encoding of a page, and its text
-chinese     Chinese without a label
 queries     queries of links in the encoding of their page
 """

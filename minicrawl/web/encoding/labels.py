@@ -1,7 +1,5 @@
 """Names of encodings: the labels of the WHATWG Encoding Standard, and the codecs of Python."""
 
-from __future__ import annotations
-
 import codecs
 from functools import cache
 

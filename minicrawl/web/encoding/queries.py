@@ -4,8 +4,6 @@ page in windows-1251, <a href="/s?q=да">     /s?q=%E4%E0
 page in UTF-8, the same link                 /s?q=%D0%B4%D0%B0
 """
 
-from __future__ import annotations
-
 import codecs
 from contextlib import suppress
 from functools import cache

@@ -3,8 +3,6 @@
 Whatever the markup, a bounded number of characters is read for each link.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import NamedTuple

@@ -7,8 +7,6 @@ Attributes are found by the tokenization rules of the HTML standard, in linear t
 Every character reference has a value, whatever its number.
 """
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from html.entities import html5

@@ -5,8 +5,7 @@ be followed by robots. Links of a page to itself are reported separately. A refe
 the page, such as `#top`, is not a link.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import chain
 from math import inf
 from typing import NamedTuple
@@ -16,11 +15,17 @@ from minicrawl.web.encoding.detection import UTF_16_US, decode
 from minicrawl.web.encoding.labels import UTF_8, UTF_16
 from minicrawl.web.html.hashes import TextHashes, content_hash, text_hashes, title_bit
 from minicrawl.web.html.page_numbers import Numbers, page_numbers
-from minicrawl.web.html.scanner import AT_ONCE_S, MOST_LINKS, Markup, meta_refresh, scan
+from minicrawl.web.html.scanner import (
+    AT_ONCE_S,
+    DEFAULT_OPTIONS,
+    Markup,
+    ParseOptions,
+    meta_refresh,
+    scan,
+)
 from minicrawl.web.html.scripts import scripting
 from minicrawl.web.html.thin import is_thin
 from minicrawl.web.responses.headers import link_canonical, parse_content_type, parse_robots_tag
-from minicrawl.web.responses.types import HTML_TYPES
 from minicrawl.web.urls import (
     LONGEST,
     MOST_CHARS,
@@ -31,23 +36,6 @@ from minicrawl.web.urls import (
 )
 from minicrawl.wording import counted
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParseOptions:
-    """Content to extract from a page, and the name of the crawler."""
-
-    agent: str = "minicrawl"
-    max_links: int = MOST_LINKS
-    with_words: bool = False
-    with_written: bool = False
-    strip_marks: bool = True
-    types: frozenset[str] = HTML_TYPES  # media types of alternates that are read
-    with_sitemaps: bool = False
-    with_text: bool = False  # for documents whose text only their parser can extract
-    with_scripting: bool = False
-
-
-DEFAULT_OPTIONS = ParseOptions()
 _GUESS_US, _SCRIPTS_US = 3000.0, 0.1
 """Extra cost of a page that is not UTF-8; cost per character of looking for scripts."""
 
@@ -73,13 +61,8 @@ def parse_page(
     # In the bytes, to search takes a tenth of the time that it takes in the text.
     markup = scan(
         text.replace("\0", "\N{REPLACEMENT CHARACTER}") if b"\0" in body else text,
-        agent=options.agent,
-        max_links=options.max_links,
-        with_words=options.with_words,
-        with_anchors=options.with_written,
+        options,
         xhtml=essence == "application/xhtml+xml",
-        types=options.types,
-        with_sitemaps=options.with_sitemaps,
         most_us=most_us - _SCRIPTS_US * len(text) * options.with_scripting,
     )
     if encoding != UTF_8:
@@ -143,11 +126,16 @@ def page_of(
         cut = f"cut at {counted(options.max_links, 'link')}"
     elif sum(map(len, links)) > MOST_CHARS - LONGEST:
         cut = f"cut at {MOST_CHARS:,} characters of links"
+    written: tuple[str, ...] = ()
+    if options.with_written:
+        from minicrawl.web.html.written_links import entries  # deferred: most crawls keep none
+
+        written = entries(markup.anchors, links, url, base, strip_marks=options.strip_marks)
     return ParsedPage(
         title=markup.title,
         links=tuple(links),
         words=tuple([words.get(link, "") for link in links]) if options.with_words else (),
-        written=_written(markup, links, url, base, options) if options.with_written else (),
+        written=written,
         canonical=main and main.url,
         refresh=refresh and refresh.url,
         originals=tuple([(page, original) for page, original in resolved if original]),
@@ -182,12 +170,3 @@ def _links(
                 break
             links[page.url], words[page.url] = page.original, markup.links[href]
     return links, words
-
-
-def _written(
-    markup: Markup, links: Collection[str], url: str, base: str, options: ParseOptions
-) -> tuple[str, ...]:
-    """Return the short entry of each link (see `written_links`), in order."""
-    from minicrawl.web.html.written_links import entries  # deferred: most crawls keep none
-
-    return entries(markup.anchors, links, url, base, strip_marks=options.strip_marks)

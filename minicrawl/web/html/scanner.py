@@ -116,28 +116,36 @@ class Markup:
         )
 
 
-def scan(  # noqa: PLR0913  # each is given by its name
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseOptions:
+    """Content to extract from a page, and the name of the crawler, which robots rules may use."""
+
+    agent: str = "minicrawl"
+    max_links: int = MOST_LINKS
+    with_words: bool = False
+    with_written: bool = False
+    strip_marks: bool = True
+    types: frozenset[str] = HTML_TYPES  # media types of alternates that are read
+    with_sitemaps: bool = False
+    with_text: bool = False  # for documents whose text only their parser can extract
+    with_scripting: bool = False
+
+
+DEFAULT_OPTIONS = ParseOptions()
+
+
+def scan(
     text: str,
+    options: ParseOptions = DEFAULT_OPTIONS,
     *,
-    agent: str = "minicrawl",
-    max_links: int = MOST_LINKS,
-    with_words: bool = False,
-    with_anchors: bool = False,
     xhtml: bool = False,
-    types: frozenset[str] = HTML_TYPES,
-    with_sitemaps: bool = False,
     most_us: float = inf,
 ) -> Markup:
     """Scan a page; raise `TooExpensive` if it takes more than `most_us` of work.
 
-    The text has no U+0000, for which HTML has U+FFFD. `agent` is the crawler name that robots rules
-    may use; alternates of these media `types` count as links.
+    The text has no U+0000, for which HTML has U+FFFD.
     """
-    relations = _RELATIONS_AND_SITEMAPS if with_sitemaps else _RELATIONS
-    options = _ScanOptions(
-        agent.lower(), max_links, with_words, with_anchors, types, relations, most_us
-    )
-    page = _PageScanner(text, options, xhtml=xhtml)
+    page = _PageScanner(text, options, xhtml=xhtml, most_us=most_us)
     links = page.links
     for token in (xhtml_tokens() if xhtml else HTML).finditer(page.text):
         href = token[HREF]
@@ -148,26 +156,15 @@ def scan(  # noqa: PLR0913  # each is given by its name
     return page.markup
 
 
-class _ScanOptions(NamedTuple):
-    """Content to collect, and the name of the crawler."""
-
-    agent: str
-    max_links: int
-    with_words: bool
-    with_anchors: bool
-    types: frozenset[str]
-    relations: frozenset[str]  # relations of a <link> to another page, whatever its type
-    most_us: float
-
-
 class _PageScanner:
     """Collects the content of the tags of one page."""
 
-    def __init__(self, text: str, options: _ScanOptions, *, xhtml: bool) -> None:
+    def __init__(self, text: str, options: ParseOptions, *, xhtml: bool, most_us: float) -> None:
         self.text = text
         self.options = options
         self.max_links = options.max_links
-        self.looks_around = options.with_words or options.with_anchors
+        self.looks_around = options.with_words or options.with_written
+        self._agent = options.agent.lower()
         self.markup = Markup()
         self.links = self.markup.links
         self._xhtml = xhtml
@@ -177,10 +174,10 @@ class _PageScanner:
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
         self._guess_us = _PASSED_US * len(text)
-        self._left_us = options.most_us - self._guess_us
+        self._left_us = most_us - self._guess_us
         self._spend(_UNCLOSED_US * unclosed)
         self._link_us = (
-            _LINK_US + _WRITTEN_US * options.with_anchors + _WORDS_US * options.with_words
+            _LINK_US + _WRITTEN_US * options.with_written + _WORDS_US * options.with_words
         )
 
     def _spend(self, work_us: float) -> None:
@@ -241,7 +238,7 @@ class _PageScanner:
             self.markup.has_more_links = True
 
     def _look_around(self, href: str, whole: str, anchor: re.Match[str]) -> None:
-        if self.options.with_anchors:
+        if self.options.with_written:
             self.markup.anchors[href] = anchor_of(self.text, whole, anchor)
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
         start, end = start - len("<"), anchor.end()
@@ -319,14 +316,14 @@ class _PageScanner:
 
     def read_meta(self, tag: re.Match[str]) -> None:
         lower = tag["said"].lower()
-        if "robots" in lower or self.options.agent in lower or "refresh" in lower:
+        if "robots" in lower or self._agent in lower or "refresh" in lower:
             self._read_meta(attributes(tag["said"]), tag.start("name") - 1)
 
     def _read_meta(self, values: dict[str, str], start: int) -> None:
         content = decoded(values.get("content", ""))
-        if values.get("name", "").lower() in {"robots", self.options.agent}:
+        if values.get("name", "").lower() in {"robots", self._agent}:
             if not self._check_apart(start):
-                rules = parse_robots_tag(content, self.options.agent)
+                rules = parse_robots_tag(content, self._agent)
                 self.markup.robots = self.markup.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
             refresh = meta_refresh(content)
@@ -369,8 +366,9 @@ def _words_of(value: str) -> set[str]:
     return set(decoded(value).lower().split())
 
 
-def _leads_to_page(values: dict[str, str], relations: set[str], options: _ScanOptions) -> bool:
-    if not relations.isdisjoint(options.relations):
+def _leads_to_page(values: dict[str, str], relations: set[str], options: ParseOptions) -> bool:
+    of_pages = _RELATIONS_AND_SITEMAPS if options.with_sitemaps else _RELATIONS
+    if not relations.isdisjoint(of_pages):
         return True
     if "alternate" not in relations or "stylesheet" in relations:
         return False

@@ -18,8 +18,6 @@ raw text     content in which only its own end tag is markup, as in <style>
 escaped      script content after "<!--", where an inner <script> hides one </script>
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

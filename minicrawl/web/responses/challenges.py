@@ -11,8 +11,6 @@ for it:
     403, nginx                                              none: the page may really be forbidden
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

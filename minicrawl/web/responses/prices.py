@@ -26,8 +26,6 @@ price.
 mark     bytes that make a parser stop
 """
 
-from __future__ import annotations
-
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping
 from math import inf

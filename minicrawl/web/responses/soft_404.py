@@ -21,8 +21,6 @@ login in place of a missing page proves nothing either, unless most pages have o
 members look like it, too.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

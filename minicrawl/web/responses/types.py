@@ -8,8 +8,6 @@ bytes alone, so the process that fetches a body and the one that parses it agree
 wanted     the types to be read, as bits
 """
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Iterable

@@ -29,8 +29,6 @@ purpose   search (indexes and snippets), ai-input (input of a model, as for answ
           (training of a model), archive (copies that are shown)
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from minicrawl import Event, Settings, Store, Warned
-from minicrawl.archive.dictionaries import TRAINED_AT
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.segments import FIRST, Segments, offset_of
 from minicrawl.archive.warc.capture import payload_digest
-from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.archive.writer import TRAINED_AT, ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.crawl.record.archiving import ArchiveSinks, open_archive
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping

@@ -17,7 +17,7 @@ from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.model import Failed, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.states import State
-from minicrawl.web.html.page import ParseOptions
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.robots.rules import parse as parse_robots
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, has_child, nothing_left_behind

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE
 from minicrawl.web.documents.document import parse_document
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses.prices import (
     TooExpensive,
     document_price_s,

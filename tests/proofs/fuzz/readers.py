@@ -17,7 +17,8 @@ from minicrawl.web import urls
 from minicrawl.web.documents.document import parse_document
 from minicrawl.web.encoding import detection, labels
 from minicrawl.web.html import scanner, thin
-from minicrawl.web.html.page import ParseOptions, parse_page
+from minicrawl.web.html.page import parse_page
+from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.responses import headers, types as document_types
 from minicrawl.web.responses.headers import LONGEST_WAIT_S
 from minicrawl.web.responses.types import ALL, is_wanted, may_be_wanted, type_of
@@ -99,7 +100,8 @@ def tell_types(body: bytes, random: Random) -> None:
 
 def scan(body: bytes, random: Random) -> None:
     text = _text(body, random)
-    page = scanner.scan(text, max_links=MAX_LINKS, xhtml=random.random() < 0.5)
+    options = ParseOptions(max_links=MAX_LINKS)
+    page = scanner.scan(text, options, xhtml=random.random() < 0.5)
     assert len(page.links) <= MAX_LINKS
     assert thin.is_thin(text, page.title) in (True, False)
 

@@ -12,7 +12,7 @@ pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
 from minicrawl import State
-from minicrawl.archive.scan import scan
+from minicrawl.archive.segments import scan
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from minicrawl.report.archived.killable_process import KillableProcess
