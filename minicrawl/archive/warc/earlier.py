@@ -1,15 +1,13 @@
-"""Captures of an earlier archive: a crawl refers to their bodies and need not write them again.
+"""Captures of earlier archives: a crawl refers to their bodies and need not write them again.
 
-A crawl reads the index of the earlier archive (CDXJ) once, into an SQLite file beside its store:
+A crawl reads the indexes of the earlier archives (CDXJ) once, into an SQLite file beside its store:
 
     org,example)/a 20261101120000 {"url": "https://example.org/a", "digest": "sha1:...", ...}
 
-Laws: memory is bounded, however long the index is. The file beside the store is complete or is
+Laws: memory is bounded, however long the indexes are. The file beside the store is complete or is
 not there: after a kill, the index is read again. An original was captured before its revisit: the
 last response with this body at the same URL or, if there is none, the first at any URL.
 """
-
-from __future__ import annotations
 
 import gzip
 import json
@@ -20,9 +18,8 @@ from base64 import b32decode
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from datetime import datetime
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import BinaryIO
 from urllib.parse import quote
 
 from minicrawl.archive.index import index_errors
@@ -38,6 +35,8 @@ _LONGEST_LINE, _LONG_BYTES = 1 << 17, 1 << 26
 _ADDED_AT_ONCE = 10_000
 _CACHE_KIB = 16_384
 _GZIP = b"\x1f\x8b"
+_ENDINGS = (".cdxj", ".cdxj.gz", ".cdx", ".cdx.gz")
+"""Endings of the indexes in a folder; WACZ files name theirs `.cdx`."""
 _HEADS = (b"!", b"@")
 """Beginnings of header lines, which describe the file."""
 _SHA1 = re.compile(r"(?:sha-?1:)?(?:([A-Z2-7]{32})|([0-9A-F]{40}))", re.IGNORECASE)
@@ -78,7 +77,7 @@ class EarlierArchive:
                 self.close()
                 raise
             self.made_from = str(row[0])
-            """Path, size and time of the CDXJ that this file was made from."""
+            """Path, size and time of each CDXJ that this file was made from."""
 
     def close(self) -> None:
         """Close the file."""
@@ -94,61 +93,65 @@ class EarlierArchive:
         return None if row is None else Original(row[0], iso(row[1]))
 
 
-def read_earlier(cdxj: Path, file: Path, say: Callable[[str], None]) -> None:
-    """Make the file beside a store from a CDXJ, unless it is made from this one already."""
+def read_earlier(place: Path, file: Path, say: Callable[[str], None]) -> None:
+    """Make the file beside a store from a CDXJ, or from those in a folder and the folders in it.
+
+    Nothing is done if it is made from these files already.
+    """
+    paths = [place]
     try:
-        status = cdxj.stat()
-        if not cdxj.is_file():
-            raise UsageError(f"{cdxj}: not a regular file: save it to one first")
-        raw = cdxj.open("rb")
+        if place.is_dir():
+            paths = sorted(path for path in place.rglob("*") if path.name.endswith(_ENDINGS))
+        states = [path.stat() for path in paths]
     except OSError as error:
-        raise UsageError(f"{cdxj}: {error.strerror}") from error
-    with raw:
-        made_from = f"{cdxj} {status.st_size} {status.st_mtime_ns}"
-        if file.exists() and _is_made_from(file, made_from):
+        raise UsageError(f"{place}: {error.strerror}") from error
+    for path in paths:
+        if not path.is_file():
+            raise UsageError(f"{path}: not a regular file: save it to one first")
+    made_from = "\n".join(
+        f"{path} {state.st_size} {state.st_mtime_ns}"
+        for path, state in zip(paths, states, strict=True)
+    )
+    # A file that is missing or damaged is replaced.
+    with suppress(StoreError), closing(EarlierArchive(file)) as known:
+        if known.made_from == made_from:
             return
-        if status.st_size > _LONG_BYTES:
-            say(f"{cdxj}: reading it, which takes 20 seconds for a million lines")
-        lines = _Cdxj(cdxj, raw)
-        draft = file.with_name(f"{file.name}.draft")
-        with disk_errors(draft):
-            draft.unlink(missing_ok=True)
-            try:
-                rows = lines.rows()
-                with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
-                    # Nobody needs a part of a draft.
-                    connection.execute("PRAGMA journal_mode = OFF")
-                    connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-                    connection.executescript(_TABLES)
-                    while some := list(islice(rows, _ADDED_AT_ONCE)):
-                        with connection:
-                            connection.executemany("INSERT INTO captures VALUES (?, ?, ?, ?)", some)
-                    # Indexes come last: digests are random, so each insert would touch another
-                    # page of them.
-                    connection.executescript(_INDEXES)
+    if sum(state.st_size for state in states) > _LONG_BYTES:
+        say(f"{place}: reading it, which takes 20 seconds for a million lines")
+    lines = _Cdxj(place)
+    draft = file.with_name(f"{file.name}.draft")
+    with disk_errors(draft):
+        draft.unlink(missing_ok=True)
+        try:
+            rows = chain.from_iterable(map(lines.rows, paths))
+            with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
+                # Nobody needs a part of a draft.
+                connection.execute("PRAGMA journal_mode = OFF")
+                connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+                connection.executescript(_TABLES)
+                while block := list(islice(rows, _ADDED_AT_ONCE)):
                     with connection:
-                        connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
-                lines.check()
-                sync(draft)
-                draft.rename(file)
-                sync(file.parent)
-            except BaseException:
-                draft.unlink(missing_ok=True)
-                raise
-        say(str(lines))
-
-
-def _is_made_from(file: Path, made_from: str) -> bool:
-    with suppress(StoreError), closing(EarlierArchive(file)) as known:  # damaged: replaced
-        return known.made_from == made_from
-    return False
+                        connection.executemany("INSERT INTO captures VALUES (?, ?, ?, ?)", block)
+                # Indexes come last: digests are random, so each insert would touch another page of
+                # them.
+                connection.executescript(_INDEXES)
+                with connection:
+                    connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
+            lines.check()
+            sync(draft)
+            draft.rename(file)
+            sync(file.parent)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+    say(str(lines))
 
 
 class _Cdxj:
-    """Lines of a CDXJ file, plain or gzip, and their counts."""
+    """Lines of CDXJ files, plain or gzip, and their counts."""
 
-    def __init__(self, path: Path, raw: BinaryIO) -> None:
-        self._path, self._raw = path, raw
+    def __init__(self, place: Path) -> None:
+        self._place = place
         self._captures = self._bad = self._others = 0
 
     def __str__(self) -> str:
@@ -158,19 +161,19 @@ class _Cdxj:
         }
         left_out = [f"{counted(count, 'line')} {why}" for why, count in counts.items() if count]
         said = f"; left out {' and '.join(left_out)}" if left_out else ""
-        return f"{self._path}: {counted(self._captures, 'earlier capture')}{said}"
+        return f"{self._place}: {counted(self._captures, 'earlier capture')}{said}"
 
     def check(self) -> None:
         """Raise UsageError if no line could be read."""
         if self._bad and not self._captures + self._others:
             raise UsageError(
-                f"{self._path}: not a CDXJ index (expected lines such as "
+                f"{self._place}: not a CDXJ index (expected lines such as "
                 "'org,example)/ 20261101120000 {...}')"
             )
 
-    def rows(self) -> Iterator[_Row]:
-        """Yield the captures."""
-        for line in self._lines():
+    def rows(self, path: Path) -> Iterator[_Row]:
+        """Yield the captures of a file."""
+        for line in _lines(path):
             try:
                 row = _row(line)
             except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -182,19 +185,23 @@ class _Cdxj:
                 self._captures += 1
                 yield row
 
-    def _lines(self) -> Iterator[bytes]:
-        """Yield the lines; a line that is too long is cut, so that its parsing fails."""
-        is_packed = self._raw.read(len(_GZIP)) == _GZIP
-        self._raw.seek(0)
-        try:
-            with gzip.GzipFile(fileobj=self._raw) if is_packed else self._raw as file:
-                while line := file.readline(_LONGEST_LINE):
-                    if line.strip() and not line.startswith(_HEADS):
-                        yield line
-                    while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
-                        line = file.readline(_LONGEST_LINE)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise UsageError(f"{self._path}: damaged ({error})") from error
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the lines; a line that is too long is cut, so that its parsing fails."""
+    try:
+        with path.open("rb") as raw:
+            is_packed = raw.read(len(_GZIP)) == _GZIP
+            raw.seek(0)
+            file = gzip.GzipFile(fileobj=raw) if is_packed else raw
+            while line := file.readline(_LONGEST_LINE):
+                if line.strip() and not line.startswith(_HEADS):
+                    yield line
+                while len(line) == _LONGEST_LINE and not line.endswith(b"\n"):
+                    line = file.readline(_LONGEST_LINE)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise UsageError(f"{path}: damaged ({error})") from error
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from error
 
 
 def _row(line: bytes) -> _Row | None:
