@@ -90,6 +90,8 @@ class Wire(NamedTuple):
     """Empty unless --raw-bodies keeps the body as sent, and that is not the body itself."""
     interim: bytes | None = None
     """Interim responses before the final one, if --raw-bodies keeps all bytes; else None."""
+    left_out: str = ""
+    """Header that the heads of the response lack, as it may hold a secret of the user."""
 
 
 class Response(NamedTuple):

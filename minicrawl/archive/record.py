@@ -352,6 +352,8 @@ def _head(
         fields["wire"] = [*heads, wire.address, wire.protocols, wire.cipher]
         if wire.interim is not None:
             fields["interim"] = wire.interim.decode("latin-1")
+        if wire.left_out:
+            fields["left_out"] = wire.left_out
     return _HEADS.encode(fields).encode()
 
 

@@ -706,7 +706,8 @@ class Storing:
         kinds.optional(kinds.FOUND_FILE),
         "Write responses whose body an earlier archive has, at any URL, as revisits without a "
         "body: in --warc, and in exported WARC and WACZ files. FILE is its index (CDXJ, plain or "
-        "gzip); none for no file.",
+        "gzip), or a folder with those of many archives; none for no file. If it is the folder of "
+        "--warc, its later crawls do so unasked.",
         weakens=differs,
     )
     check: tuple[str, ...] = setting(

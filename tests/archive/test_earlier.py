@@ -88,6 +88,25 @@ def test_compressed_indexes_of_several_members_are_read(cdxj: Path) -> None:
     assert found(cdxj, 2) == Original(url(2), EARLY_DATE)
 
 
+def test_the_indexes_of_a_folder_are_read_together(tmp_path: Path) -> None:
+    (tmp_path / "2025").mkdir()
+    (tmp_path / "2025/a.cdxj").write_text(line(1))
+    (tmp_path / "b.cdxj.gz").write_bytes(gzip.compress(line(2).encode()))
+    (tmp_path / "c.warc.gz").write_text("no index")
+    file, told = tmp_path / "crawl.db-earlier", list[str]()
+    read_earlier(tmp_path, file, told.append)
+    read_earlier(tmp_path, file, told.append)  # the same files are not read again
+    assert told == [f"{tmp_path}: 2 earlier captures"]
+    (tmp_path / "d.cdxj").write_text(line(3))
+    read_earlier(tmp_path, file, told.append)
+    with closing(EarlierArchive(file)) as earlier:
+        for number in (1, 2, 3):
+            digest = payload_digest(body(number))
+            assert earlier.original("http://b.example/", digest, NOON) == Original(
+                url(number), EARLY_DATE
+            )
+
+
 BAD = (
     "example,a)/1",
     f"example,a)/1 {EARLY} [1]",
@@ -136,7 +155,7 @@ def test_a_file_of_another_type_is_refused_without_leftovers(cdxj: Path, content
 
 
 def test_a_path_that_is_no_file_is_refused(cdxj: Path) -> None:
-    for path in (cdxj, cdxj.parent, Path("/dev/null")):
+    for path in (cdxj, Path("/dev/null")):
         with pytest.raises(UsageError, match=path.name):
             read_earlier(path, cdxj.with_name("crawl.db-earlier"), print)
 

@@ -13,7 +13,7 @@ from zipfile import ZipFile
 import pytest
 
 from minicrawl.archive.record import MOST_HEAD_BYTES, Answer, RecordKind
-from minicrawl.archive.warc.capture import Capture, capture_of
+from minicrawl.archive.warc.capture import Capture, capture_of, payload_digest
 from minicrawl.archive.warc.cdxj import cdxj, surt
 from minicrawl.archive.warc.wacz import write_wacz
 from minicrawl.archive.warc.writer import WarcWriter, write_warc
@@ -164,6 +164,26 @@ def test_a_response_without_the_end_of_its_head_has_no_line_in_an_index(name: st
     (response,) = [one for one in records(warc, are_parsed=False) if one.kind == "response"]
     assert response.named.get_header("WARC-Truncated") == "length"
     assert response.content == b"HTTP/1.1 200 OK\r\nX-Own: 1\r\nContent-Length: 0\r\n\r\n"
+
+
+def test_a_record_names_the_header_that_its_head_lacks() -> None:
+    sent = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nContent-Length: 7\r\n\r\n"
+    wire = Wire(b"GET / HTTP/1.1\r\n\r\n", sent)
+    for hides, left_out in ((True, "Set-Cookie"), (False, None)):
+        warc, _ = written(capture(wire=without_secrets(wire, hides_cookies=hides)))
+        (response,) = [one for one in records(warc) if one.kind == "response"]
+        assert response.named.get_header("X-Left-Out") == left_out
+        assert (response.http.get_header("Set-Cookie") is None) == hides
+
+
+def test_a_body_in_pieces_makes_the_same_file_as_one_in_memory() -> None:
+    digest, pieces = payload_digest(b"<p>page"), (b"<p>", b"page")
+    in_memory, in_pieces = io.BytesIO(), io.BytesIO()
+    line = WarcWriter(in_memory.write, NAME).add(capture(), digest, None)
+    spooled = capture(body=b"", length=7)
+    again = WarcWriter(in_pieces.write, NAME).add(spooled, digest, None, lambda: pieces)
+    assert in_pieces.getvalue() == in_memory.getvalue()
+    assert again._replace(capture=line.capture) == line
 
 
 def test_metadata_have_importance_rank_and_hops() -> None:

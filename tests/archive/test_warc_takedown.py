@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 
 from minicrawl import Crawl, Settings
 from minicrawl.archive.warc import takedown
-from minicrawl.archive.warc.takedown import take_down
+from minicrawl.archive.warc.takedown import LOG, take_down
 from minicrawl.cli import main
 from minicrawl.errors import MinicrawlError
 from tests.cli.calls import Captured
@@ -37,6 +38,9 @@ RECORDS = [
 ]
 
 
+REASON = {"at": "2026-11-29T00:00:00Z", "what": "#taken-down-1", "why": "a letter of 12 May"}
+
+
 def is_gone(url: str) -> bool:
     return url == GONE
 
@@ -53,15 +57,30 @@ def targets(file: Path) -> list[tuple[str, str | None]]:
 def test_a_file_loses_the_records_of_a_url_and_nothing_else(form: str, tmp_path: Path) -> None:
     file = tmp_path / ("a.warc" if form == "plain" else "a.warc.gz")
     file.write_bytes(PACKED[form](RECORDS))
-    assert take_down([tmp_path], is_gone) == ([str(file)], 7, [])
+    assert take_down([tmp_path], is_gone, REASON) == ([str(file)], 7, [])
     content = file.read_bytes() if form == "plain" else gzip.decompress(file.read_bytes())
     assert content.endswith(b"".join(RECORDS[-2:]))
     assert targets(file) == [("warcinfo", None), ("response", OTHER), ("conversion", OTHER)]
     assert b"quokka" not in content
     assert b"/secret" not in content
     assert OTHER.encode() in content.partition(b"response")[0]
-    assert list(tmp_path.iterdir()) == [file]
-    assert take_down([file], is_gone) == ([], 0, [])
+    assert sorted(tmp_path.iterdir()) == sorted((file, tmp_path / LOG))
+    assert take_down([file], is_gone, REASON) == ([], 0, [])
+
+
+def test_the_log_has_the_reason_and_what_was_removed_but_no_url(tmp_path: Path) -> None:
+    file = tmp_path / "a.warc.gz"
+    file.write_bytes(PACKED["gzip by record"](RECORDS))
+    before = sha256(file.read_bytes()).hexdigest()
+    take_down([file], is_gone, REASON)
+    take_down([file], is_gone, REASON)  # finds nothing, and logs nothing
+    (line,) = (tmp_path / LOG).read_text().splitlines()
+    said = json.loads(line)
+    assert said.items() >= (REASON | {"file": "a.warc.gz", "sha256_before": before}).items()
+    assert said["sha256_after"] == sha256(file.read_bytes()).hexdigest()
+    assert {ANSWER, FIRST, SECOND} <= set(said["records"])
+    assert "<urn:4>" not in said["records"]
+    assert HOST not in line
 
 
 @pytest.mark.parametrize(
@@ -80,7 +99,7 @@ def test_a_damaged_file_is_named_and_stays_as_it_is(
 ) -> None:
     file = tmp_path / "a.warc"
     file.write_bytes(before := damage(b"".join(RECORDS)))
-    files, records, unreached = take_down([file], is_gone)
+    files, records, unreached = take_down([file], is_gone, REASON)
     assert (files, records) == ([], 0)
     assert unreached[0].startswith(f"{file}: damaged (")
     assert file.read_bytes() == before
@@ -90,10 +109,10 @@ def test_a_damaged_file_is_named_and_stays_as_it_is(
 def test_archives_that_are_not_rewritten_are_named(tmp_path: Path) -> None:
     for name in ("a.wacz", "b.warc.gz.open", "c.warc.zst", "d.arc.gz", "e.txt"):
         (tmp_path / name).touch()
-    assert [Path(one.partition(":")[0]).name[0] for one in take_down([tmp_path], is_gone)[2]] == [
-        *"abcd"
-    ]
-    assert take_down([tmp_path / "e.txt"], is_gone)[2]
+    assert [
+        Path(one.partition(":")[0]).name[0] for one in take_down([tmp_path], is_gone, REASON)[2]
+    ] == [*"abcd"]
+    assert take_down([tmp_path / "e.txt"], is_gone, REASON)[2]
 
 
 def test_a_file_is_replaced_only_by_a_verified_one(
@@ -107,7 +126,7 @@ def test_a_file_is_replaced_only_by_a_verified_one(
 
     monkeypatch.setattr(takedown, "sync", damaging)
     with pytest.raises(MinicrawlError, match="differs"):
-        take_down([file], is_gone)
+        take_down([file], is_gone, REASON)
     assert file.read_bytes() == before
 
 

@@ -1,9 +1,11 @@
 """`minicrawl import` of web archives: the store is as if a crawl had fetched the records."""
 
+import gzip
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Store
+from minicrawl.archive.reader import ArchiveReader
 from minicrawl.cli import main
 from minicrawl.report.archived.page_versions import version
 from minicrawl.report.snapshot import snapshot
@@ -92,7 +95,6 @@ def test_each_record_has_the_effect_of_a_fetched_response(capsys: Captured, how:
         "warcinfo records": 1,
         "metadata records": 1,
         "records that are not pages": 1,
-        "records of robots.txt": 1,
         "records of pictures, failures and the like that no earlier link leads to": 2,
         "revisits of unknown responses": 1,
     }
@@ -102,6 +104,18 @@ def test_each_record_has_the_effect_of_a_fetched_response(capsys: Captured, how:
     assert copy.text == one.text
     assert (copy.answer.at, copy.answer.status) == (1_700_000_000.0, 200)
     assert is_intact()
+
+
+def test_robots_txt_and_sitemaps_are_kept_with_the_pages(capsys: Captured) -> None:
+    listed = response(f"{SITE}sitemap_1.xml", b"<urlset/>", headers=[("Content-Type", "text/xml")])
+    found = imported(capsys, [*RECORDS[2:4], listed])
+    assert not found["skipped"]
+    with closing(ArchiveReader(Path("crawl.db-pages"))) as archive:
+        for name, body in (("robots.txt", b"User-agent: *"), ("sitemap_1.xml", b"<urlset/>")):
+            (row,) = archive.versions(f"{SITE}{name}")
+            assert archive.answer(row.place).body == body
+    assert main(["export", "b.warc.gz"]) == 0
+    assert f"{SITE}robots.txt".encode() in gzip.decompress(Path("b.warc.gz").read_bytes())
 
 
 @pytest.mark.parametrize("is_first", [True, False])

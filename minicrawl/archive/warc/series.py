@@ -60,6 +60,10 @@ class WarcSeries(NamedTuple):
     prefix: str
     store: str
     end: int = FIRST
+    bodies: int = 0
+    """Number of bodies that an earlier response has, so that they are not written again."""
+    saved_bytes: int = 0
+    """Bytes of these bodies."""
 
     @classmethod
     def of(cls, folder: Path, store: Path, now: float, name: str = "") -> Self:
@@ -142,6 +146,8 @@ class WarcFiles:
         self.was_shortened = False
         self._complete_before(segment_of(series.end))
         self._mark = self._ahead = self._continued()
+        self._first = series
+        self._bodies, self._saved_bytes = series.bodies, series.saved_bytes
         self._unwritten = list[bytes]()
         self._unwritten_bytes = 0
         self._writer = self._writer_at(self._mark)
@@ -151,10 +157,17 @@ class WarcFiles:
         """The series up to the last confirmed record."""
         return self._series._replace(end=self._mark)
 
+    @property
+    def saved(self) -> tuple[int, int]:
+        """Number of the bodies that this run did not write again, and their bytes."""
+        bodies = self._series.bodies - self._first.bodies
+        return bodies, self._series.saved_bytes - self._first.saved_bytes
+
     def append(self, answers: Iterable[KeptAnswer]) -> dict[str, object]:
         """Write responses behind the last confirmed record. Return the series with its new end."""
         self._complete_before(segment_of(self._mark))
         self._ahead = begin = self._mark
+        self._bodies, self._saved_bytes = self._series.bodies, self._series.saved_bytes
         self._writer = self._writer_at(begin)
         with index_errors(self._folder):
             self._captures.begin(begin, place_at(segment_of(begin), 0))
@@ -168,14 +181,17 @@ class WarcFiles:
                 if offset_of(begin) == 0 or segment_of(begin) != segment_of(self._ahead):
                     sync(self._folder)
             self._captures.commit()
-        return self._series._replace(end=self._ahead)._asdict()
+        return self._totals()._replace(end=self._ahead)._asdict()
+
+    def _totals(self) -> WarcSeries:
+        return self._series._replace(bodies=self._bodies, saved_bytes=self._saved_bytes)
 
     def confirm(self) -> None:
         """Confirm the records that were appended last.
 
         Files are completed later, as this must not fail: the store has committed the batch.
         """
-        self._mark = self._ahead
+        self._mark, self._series = self._ahead, self._totals()
 
     def close(self, *, completes: bool = True) -> None:
         """Complete the last file, unless it has records that the store may not know."""
@@ -252,6 +268,9 @@ class WarcFiles:
         is_page = capture.is_confirmed or (capture.status // 100 == _SUCCESS and capture.has_page)
         key = key_of(capture.url) if is_page else _NO_KEY
         url = None if line.is_revisit else capture.url
+        if line.is_revisit and not capture.is_confirmed:
+            self._bodies += 1
+            self._saved_bytes += len(capture.body) if capture.length is None else capture.length
         place = place_at(number, line.offset)
         name = self._series.path(number).name
         shown = cdxj_line(line, name) if capture.has_page else ""  # as in `warc.cdxj`

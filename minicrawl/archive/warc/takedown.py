@@ -1,8 +1,8 @@
 """Removes the records of URLs from WARC files, which may be of any program.
 
 Laws: a file is replaced by a rewritten copy only after the copy was read and has exactly the
-records that stay, byte for byte. So each file is complete at any time, before or after. A file in
-which a byte belongs to no record is refused, as a URL could be in that part.
+records that stay, byte for byte, and after that was logged. So each file is complete at any time,
+before or after. A file in which a byte belongs to no record is refused, as a URL could be there.
 
 A record is removed if it is about such a URL, or if it belongs to a removed record: a request or
 metadata of that time, or a revisit whose body is there. For example, with /a taken down:
@@ -21,7 +21,7 @@ import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
@@ -61,8 +61,17 @@ class _Record(NamedTuple):
         return match[0] if match else ""
 
 
-def take_down(places: Iterable[Path], fits: Fits) -> tuple[list[str], int, list[str]]:
+LOG = "takedowns.jsonl"
+"""File with a line for each file that was rewritten, in its folder."""
+
+
+def take_down(
+    places: Iterable[Path], fits: Fits, reason: Mapping[str, str]
+) -> tuple[list[str], int, list[str]]:
     """Remove the records of URLs from WARC files, and from those in folders.
+
+    Each file that is replaced is logged before, with the `reason`, the digests of the old and the
+    new file and the IDs of the removed records. No URL is in the log.
 
     Return the files that were rewritten, the number of removed records, and the archives that may
     still have some, each with the reason.
@@ -74,7 +83,7 @@ def take_down(places: Iterable[Path], fits: Fits) -> tuple[list[str], int, list[
                 files.append(refuse_links(file))
             elif file.name.endswith(_OTHERS) or not place.is_dir():
                 unreached.append(f"{file}: only .warc and .warc.gz files are rewritten")
-    removal, rewritten = _Removal(fits), list[str]()
+    removal, rewritten = _Removal(fits, reason), list[str]()
     readable = list[Path]()
     for file in files:
         try:
@@ -96,8 +105,8 @@ def take_down(places: Iterable[Path], fits: Fits) -> tuple[list[str], int, list[
 class _Removal:
     """Records to remove, which may be related to others in other files."""
 
-    def __init__(self, fits: Fits) -> None:
-        self._fits = fits
+    def __init__(self, fits: Fits, reason: Mapping[str, str]) -> None:
+        self._fits, self._reason = fits, reason
         self._ids = set[str]()
         self.records = 0
 
@@ -125,13 +134,13 @@ class _Removal:
     def rewrite(self, file: Path) -> bool:
         """Replace a file by one without the records. Return False if it has none of them."""
         draft = refuse_links(file.with_name(f"{file.name}.draft"))
-        digest, removed, is_changed = sha256(), 0, False
+        digest, removed, is_changed = sha256(), list[str](), False
         places = defaultdict[_Key, list[tuple[int, int]]](list)
         packs = _is_packed(file)
         with _opened(file) as raw, draft.open("wb") as out:
             for record in _records(raw):
                 if self._is_removed(record):
-                    removed += 1
+                    removed.append(record.fields.get("warc-record-id", ""))
                     for _ in _block(raw, record):
                         pass
                     continue
@@ -152,14 +161,26 @@ class _Removal:
         if removed or is_changed:
             sync(draft)
             self._verify(draft, digest.digest())
+            self._log(file, draft, removed)
             draft.rename(file)
-            self.records += removed
+            self.records += len(removed)
         else:
             draft.unlink()
         for index in sorted(file.parent.glob("*.cdxj")):
             _rewrite_index(refuse_links(index), file.name, places)
         sync(file.parent)
         return bool(removed or is_changed)
+
+    def _log(self, file: Path, draft: Path, removed: list[str]) -> None:
+        """Append a line to the log of the folder; it is on the disk before the file is replaced."""
+        line = dict(self._reason) | {"file": file.name, "records": removed}
+        for name, path in (("sha256_before", file), ("sha256_after", draft)):
+            with path.open("rb") as raw:
+                line[name] = file_digest(raw, "sha256").hexdigest()
+        log = refuse_links(file.with_name(LOG))
+        with log.open("a", encoding="utf-8") as out:
+            out.write(json.dumps(line) + "\n")
+        sync(log)
 
     def _without_lines(self, head: bytes, block: bytes) -> tuple[bytes, bytes]:
         """Return head and block of fields, such as seeds, without lines that name a URL."""

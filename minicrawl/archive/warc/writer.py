@@ -126,6 +126,8 @@ class WarcWriter:
         named |= {"Content-Type": f"{_HTTP}response"} | _connection_fields(capture.wire)
         if capture.by is not None:
             named["WARC-Resource-Type"] = capture.by.kind  # as browsertrix names it
+        if capture.wire is not None and capture.wire.left_out:
+            named["X-Left-Out"] = capture.wire.left_out
         if capture.cut:
             named["WARC-Truncated"] = truncated(capture.cut)
         elif capture.wire is not None and len(capture.wire.response) > MOST_HEAD_BYTES:

@@ -44,17 +44,22 @@ def forget(
         multiple=True,
         type=click.Path(exists=True, path_type=Path),
     ),
+    why: str | None = option(
+        "Reason of the take-down, for takedowns.jsonl, the log beside the files of --archives.",
+        metavar="TEXT",
+    ),
     dry_run: bool = switch("Show what would be removed, without removing it."),
 ) -> None:
     """Take URL down, or remove old or unimportant versions, or those of a media type.
 
     With * at its end, URL is a prefix of the URLs of many pages. Kept responses, titles, texts of
-    links and the search index are removed, and compression dictionaries are trained again
-    without these pages; `minicrawl index` rebuilds the index. The store keeps a digest in place of
-    each URL, so that links to it still count and it is never requested again. Exports, WARC files
-    that --archives does not name, stores that --fresh set aside, and texts of other pages are not
-    changed. Repeat the command to complete an interrupted take-down. `minicrawl status` lists
-    take-downs.
+    links and the search index are removed, and compression dictionaries are trained again without
+    these pages; `minicrawl index` rebuilds the index. The store keeps a digest in place of each
+    URL, so that links to it still count and it is never requested again. Exports, WARC files that
+    --archives does not name, stores that --fresh set aside, and texts of other pages are not
+    changed. A file of --archives is replaced when its copy was verified. The log beside it has the
+    time, the digest of URL, --why, the IDs of the removed records, and the SHA-256 of both. Repeat
+    the command to complete an interrupted take-down. `minicrawl status` lists take-downs.
 
     With options that say which versions to remove, nothing is taken down: only kept versions are
     removed, those of URL if it is given. Damaged records are listed and removed as well; then the
@@ -65,12 +70,14 @@ def forget(
     `forget` then removes the old files.
     """
     if archives and (what is None or dry_run or any((versions, before, best, media))):
-        raise click.UsageError("--archives needs a URL to take down, and no other option")
+        raise click.UsageError("--archives needs a URL to take down, and no option but --why")
+    if why is not None and not archives:
+        raise click.UsageError("--why needs --archives, whose log says it")
     if any((versions, before, best, media)):
         chosen = versions, before, best, media
         _prune(store, what, chosen, dry_run=dry_run, as_json=as_json)
     elif what is not None:
-        _take_down(store, what, archives, dry_run=dry_run, as_json=as_json)
+        _take_down(store, what, archives, why or "", dry_run=dry_run, as_json=as_json)
     else:
         raise click.UsageError(
             "URL, --keep-versions, --before, --best or --type must say what to remove"
@@ -78,7 +85,7 @@ def forget(
 
 
 def _take_down(
-    store: Path, what: str, archives: tuple[Path, ...], *, dry_run: bool, as_json: bool
+    store: Path, what: str, archives: tuple[Path, ...], why: str, *, dry_run: bool, as_json: bool
 ) -> None:
     from minicrawl.crawl.record.archiving import forget as take_down, would_forget
     from minicrawl.store.reader import reading
@@ -86,7 +93,7 @@ def _take_down(
     with reading(store):  # refuses a missing store, which the take-down would create
         pass
     now = time.time()
-    done = would_forget(store, what) if dry_run else take_down(store, what, now, archives)
+    done = would_forget(store, what) if dry_run else take_down(store, what, now, archives, why)
     if as_json:
         show_json(done._asdict() | {"is_complete": done.is_complete and not dry_run})
     else:

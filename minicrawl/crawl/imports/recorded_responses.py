@@ -12,6 +12,7 @@ revisit  record without a body: the page repeats an earlier response, its own or
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Iterable
@@ -53,6 +54,8 @@ _ANSWERS = ("response", "resource", "revisit")
 _KINDS = ("warcinfo", "request", "metadata", "conversion", "continuation")
 """Other record types of the standard. All further types are counted as "other"."""
 _ROBOTS = "/robots.txt"
+_SITEMAP = re.compile(r"/sitemap[^/]*\.(?:xml|txt)(?:\.gz)?\Z", re.IGNORECASE)
+"""Usual paths of sitemaps, which belong to an archive as robots.txt does."""
 _UNCOMMITTED = 3 * MOST_STEPS
 """Limit of responses that are not in the archive yet."""
 _SUCCESS = 2  # status // 100
@@ -183,22 +186,27 @@ class RecordedCrawl:
         if address is None:
             self.skipped[NO_PAGE] += 1
         elif urlsplit(address.url).path == _ROBOTS:
-            self.skipped[ROBOTS] += 1
+            if not await self._keep_file(self._request(address), record):
+                self.skipped[ROBOTS] += 1
         else:
             await self._answer(address, record)
 
-    async def _answer(self, address: ResolvedUrl, record: WarcRecord) -> None:
-        page = (await self._recorder.look_up_urls([address.url])).get(address.url)
-        novelty = self._parts.traps.novelty
-        request = Request(
+    def _request(self, address: ResolvedUrl, suspicious: int = 0) -> Request:
+        return Request(
             address.url,
             max_bytes=self._settings.network.max_body_bytes,
             request_url=address.original,
             dictionary=self._recorder.dictionary,
-            suspicious=0 if page is None else novelty.suspicious(self._host_of(page)),
+            suspicious=suspicious,
             types=self._types,
             keeps_failures=self._settings.storing.keeps_failures,
         )
+
+    async def _answer(self, address: ResolvedUrl, record: WarcRecord) -> None:
+        page = (await self._recorder.look_up_urls([address.url])).get(address.url)
+        novelty = self._parts.traps.novelty
+        suspicious = 0 if page is None else novelty.suspicious(self._host_of(page))
+        request = self._request(address, suspicious)
         fetched = await self._fetches.result(request, record, page)
         self._clock.at = moment_of(record)
         if fetched is None:
@@ -210,7 +218,8 @@ class RecordedCrawl:
         if has_turn:
             await self._turn(request, fetched, page)
         is_file = isinstance(fetched, Refused) or not has_turn
-        is_kept = is_file and await self._keep_file(request, record)
+        is_wanted = are_files_kept(self._settings) or _SITEMAP.search(urlsplit(address.url).path)
+        is_kept = is_file and is_wanted and await self._keep_file(request, record)
         if not has_turn and not is_kept:
             self.skipped[NOT_LINKED] += 1
 
@@ -233,8 +242,8 @@ class RecordedCrawl:
         self._fetches.saw(request.url)
 
     async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
-        """Keep a response that is not a page, if such files are kept. Return whether it is."""
-        if not are_files_kept(self._settings):
+        """Keep a response that is not a page, unless only text is kept. Return whether it is."""
+        if self._settings.storing.keep != "pages":
             return False
         longest = self._settings.longest_file_bytes
         of_file = request._replace(want=Want.RESOURCE, max_bytes=longest)

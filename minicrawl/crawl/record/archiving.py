@@ -54,6 +54,7 @@ from minicrawl.store.writer import StoreWriter
 from minicrawl.web.scope import pattern_of_urls
 from minicrawl.web.takedowns import Takedowns, what_of
 from minicrawl.web.urls import canonical
+from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:
     from minicrawl.archive.warc.series import WarcFiles
@@ -67,6 +68,8 @@ class ArchiveSinks(NamedTuple):
     versions: int | None = None
     """Number of responses per page that stay in the archive."""
     lock: StoreLock | None = None
+    emit: Listener = nobody_listens
+    """Told how much was not written again, when the WARC files are closed."""
 
     @property
     def places(self) -> list[ArchiveWriter | WarcFiles]:
@@ -82,6 +85,10 @@ class ArchiveSinks(NamedTuple):
             self.archive.close()
         if self.warcs is not None:
             self.warcs.close(completes=self.lock is None or self.lock.renew())
+            bodies, size = self.warcs.saved
+            if bodies:
+                written = f"{counted(bodies, 'body is', 'bodies are')} in earlier responses"
+                self.emit(Noted(text=f"WARC: {written}: {size:,} bytes were not written again"))
 
 
 NOWHERE = ArchiveSinks()
@@ -93,7 +100,7 @@ def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> Archive
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
         warcs = open_warcs(store, storing.warc, archive, emit)
-        return ArchiveSinks(archive, warcs, versions, store.lock)
+        return ArchiveSinks(archive, warcs, versions, store.lock, emit)
     except BaseException:
         ArchiveSinks(archive, lock=store.lock).close()
         raise
@@ -119,7 +126,10 @@ def open_warcs(
     if series is None or not series.has(place, folder, name):
         if series and (left := series._replace(folder=str(folder))).is_left_open(place):
             WarcFiles(left, codec, about, full_bytes).close()
-        series = WarcSeries.of(folder, place, time.time(), name)
+        new = WarcSeries.of(folder, place, time.time(), name)
+        if series is not None:
+            new = new._replace(bodies=series.bodies, saved_bytes=series.saved_bytes)
+        series = new
         store.commit(Batch(counters=counters | {tables.WARC: series._asdict()}))
     warcs = WarcFiles(series, codec, about, full_bytes, known)
     if warcs.was_shortened:
@@ -232,10 +242,13 @@ class UrlPattern(NamedTuple):
         return {page: url for page, url in questions.all_urls(connection) if self.fits(url)}
 
 
-def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> TakenDown:
+def forget(
+    path: Path, what: str, now: float, archives: Sequence[Path] = (), why: str = ""
+) -> TakenDown:
     """Remove the stored content of a URL or, if `what` ends with `*`, of all URLs with this prefix.
 
-    It is also removed from `archives`, which are WARC files and folders with some.
+    It is also removed from `archives`, which are WARC files and folders with some; their log of
+    take-downs says `why`.
 
     The store first records the take-down, so that no crawl requests these URLs again, and at the
     end that it is complete. After a kill, repeating the call completes it.
@@ -283,7 +296,8 @@ def forget(path: Path, what: str, now: float, archives: Sequence[Path] = ()) -> 
             return done
         from minicrawl.archive.warc.takedown import take_down
 
-        files, records, unreached = take_down(archives, urls.fits)
+        reason = {"at": iso(now), "what": noted, "why": why}
+        files, records, unreached = take_down(archives, urls.fits, reason)
         if series and str(series.path(segment_of(series.end))) in files:
             # The next crawl begins a new file: the end of this one is in another place now.
             end = place_at(segment_of(series.end) + 1, 0)

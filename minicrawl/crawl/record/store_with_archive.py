@@ -5,18 +5,24 @@ Law: a response is kept before the step that it led to is in the store.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from minicrawl.archive.pruning import PruneRules, Pruning
-from minicrawl.archive.segments import bytes_between
+from minicrawl.archive.segments import bytes_between, disk_errors
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
+from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.record.archiving import NOWHERE, ArchiveSinks, open_places, prune
 from minicrawl.errors import NoRoom, UsageError
+from minicrawl.own_files import make_folder, refuse_links
 from minicrawl.store import tables
 from minicrawl.store.reader import earlier_file
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
 
+COLLECTION = "collection.dedupe"
+"""File that marks a folder of WARC files whose crawls refer to each other's bodies."""
 _GROWN, _WORTH = 2, 0.25
 """The archive is examined when its size is `_GROWN` times the bytes that had to stay last time, and
 pruned if that frees `_WORTH` of it.
@@ -131,17 +137,33 @@ def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> Archiv
         raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
     if storing.requisites and storing.keep != "pages":
         raise UsageError("--requisites needs --keep pages")
-    if storing.dedupe_with is not None:
-        if not storing.keeps_failures:
-            raise UsageError("--dedupe-with needs --keep pages or --warc")
+    if storing.dedupe_with is not None and not storing.keeps_failures:
+        raise UsageError("--dedupe-with needs --keep pages or --warc")
+    if (place := _earlier_place(storing)) is not None:
         from minicrawl.archive.warc.earlier import read_earlier
 
-        file = earlier_file(store.path)
-        read_earlier(storing.dedupe_with, file, lambda text: emit(Noted(text=text)))
+        read_earlier(place, earlier_file(store.path), lambda text: emit(Noted(text=text)))
     if not (storing.keeps_answers or storing.warc is not None):
         return NOWHERE
 
     return open_places(store, storing, emit)
+
+
+def _earlier_place(storing: Storing) -> Path | None:
+    """Return the file or folder with the indexes of earlier archives.
+
+    A folder that is named both by --warc and by --dedupe-with is a collection: its later crawls, of
+    any store, refer to each other without being asked again.
+    """
+    if storing.warc is None:
+        return storing.dedupe_with
+    folder = warc_place(storing.warc).folder
+    mark = folder / COLLECTION
+    if storing.dedupe_with is not None and storing.dedupe_with.resolve() == folder.resolve():
+        with disk_errors(folder):
+            make_folder(folder)
+            refuse_links(mark).touch()
+    return storing.dedupe_with or (folder if mark.exists() else None)
 
 
 def _bytes_of(archive: ArchiveWriter) -> int:

@@ -38,7 +38,11 @@ def without_secrets(wire: Wire, *, hides_cookies: bool, is_signed: bool = False)
         head and _lines_of(head, lambda name: name not in _COOKIE_FIELDS)
         for head in (wire.response, wire.interim)
     )
-    return wire._replace(request=request, response=response or b"", interim=interim)
+    is_changed = (response, interim) != (wire.response, wire.interim)
+    left_out = "Set-Cookie" if is_changed else ""
+    return wire._replace(
+        request=request, response=response or b"", interim=interim, left_out=left_out
+    )
 
 
 @lru_cache(_REQUESTS_CACHED)

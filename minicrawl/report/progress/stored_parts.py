@@ -39,6 +39,10 @@ def stored_parts(store: Path) -> list[StoredPart]:
             with closing(ArchiveReader(folder, end)) as archive:
                 records = sum(records for _, records, _ in archive.index.totals(end))
             parts.append(StoredPart("repository", records, "answers", bytes_of(folder)))
+        series = tables.counters(connection).get(tables.WARC)
+        if isinstance(series, dict) and (bodies := series.get("bodies")):
+            saved_bytes = series.get("saved_bytes")
+            parts.append(StoredPart("saved in WARC files", bodies, "bodies", saved_bytes))
         for stored in ext.loaded(ext.STORED):  # of packages, such as the search index
             parts += stored(store)
         number, size = questions.links_stored(connection)

@@ -20,6 +20,7 @@ from minicrawl.store.reader import earlier_file
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, body, confirmed, kept, url
+from tests.cli.calls import Captured, as_json
 
 archiveiterator = pytest.importorskip("warcio.archiveiterator")
 
@@ -50,7 +51,8 @@ def web(changed: dict[str, str]) -> httpx.MockTransport:
 
 def crawled(path: Path, changed: dict[str, str], **chosen: Any) -> list[str]:
     usual: dict[str, Any] = {"types": "html,files", "scope": "host", "delay": 0, "address_delay": 0}
-    settings = Settings.of(**{**usual, **chosen, "store": path, "warc": path.with_suffix("")})
+    usual["warc"] = path.with_suffix("")
+    settings = Settings.of(**{**usual, **chosen, "store": path})
     crawl, told = Crawl([HOST], settings, transport=web(changed)), list[str]()
     crawl.subscribe(lambda event: told.append(event.text) if isinstance(event, Noted) else None)
     crawl.run()
@@ -158,6 +160,27 @@ def test_later_runs_refer_to_the_earlier_archive_as_well(earlier: Path, tmp_path
     for file in sorted(path.with_suffix("").glob("*.warc.gz")):
         found |= records(file.read_bytes())
     assert found["/same"][0] == found["/old.zip"][0] == "revisit"
+
+
+def test_crawls_of_a_collection_refer_to_each_other_once_asked(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    folder, second = tmp_path / "collection", tmp_path / "b.db"
+    crawled(tmp_path / "a.db", {}, warc=folder, dedupe_with=folder)
+    (index,) = folder.glob("*.cdxj")
+    index.write_text(re.sub(r"(?m)^(\S+) \d{14}", rf"\1 {EARLY}", index.read_text()))
+    said = crawled(second, {"/new": "<p>after"}, warc=folder)
+    (written,) = folder.glob("b-*.warc.gz")
+    found = records(written.read_bytes())
+    assert found["/same"] == ("revisit", f"{HOST}/same", EARLY_DATE, b"")
+    assert found["/new"][0] == "response"
+    bodies = sum(kind == "revisit" for kind, *_ in found.values())
+    assert bodies >= 5
+    assert f"WARC: {bodies} bodies are in earlier responses" in said[-1]
+    parts = as_json(capsys, "status", "--stored", "--store", str(second))["stored"]
+    (saved,) = [part for part in parts if part["part"] == "saved in WARC files"]
+    assert saved["number"] == bodies
+    assert saved["bytes"] > len(FILE)
 
 
 def test_an_unmodified_page_refers_to_the_earlier_archive(path: Path, tmp_path: Path) -> None:
