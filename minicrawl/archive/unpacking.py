@@ -129,8 +129,8 @@ def _answer(content: bytes, header: Header) -> Answer:
             interim = fields["interim"].encode("latin-1") if "interim" in fields else None
             protocols = tuple(map(str, protocols))
             left_out = str(fields.get("left_out", ""))
-            facts = str(address), protocols, str(cipher)
-            wire = Wire(*heads, *facts, interim=interim, left_out=left_out)
+            wire = Wire(*heads, str(address), protocols, str(cipher))
+            wire = wire._replace(interim=interim, left_out=left_out)
         is_coded = bool(fields.get("coded")) and header.kind != RecordKind.REVISIT
         coded_at = begin + header.body_bytes if is_coded else len(content)
         return Answer(

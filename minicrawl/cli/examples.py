@@ -156,7 +156,7 @@ export
 archive
     minicrawl archive
     minicrawl archive --verify
-    minicrawl archive crawl.db-pages --json
+    minicrawl archive --qa replay.html --qa-pages 50
 graph
     minicrawl graph
     minicrawl graph --graph links.txt.gz

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from minicrawl.cli.options import given_options
-from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.output import show_facts, show_json, show_list
+from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.archive.reader import ArchiveReader
+    from minicrawl.archive.replay import Replayed
 
+_QA_PAGES = 20
 
 folder_argument = click.argument(
     "folder",
@@ -35,15 +38,48 @@ folder_argument = click.argument(
     is_flag=True,
     help="Verify all records, and list damaged ones. Exits 1 if there are any.",
 )
+@click.option(
+    "--qa",
+    "report",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Replay a sample of pages in a browser, and write their pictures to FILE (HTML).",
+)
+@click.option(
+    "--qa-pages",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help=f"Number of pages that --qa replays.  [default: {_QA_PAGES}]",
+)
 @json_option
 @store_with_pages_option
-def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) -> None:
-    """Describe or verify kept pages.
+def archive(
+    folder: Path | None,
+    store: Path,
+    report: Path | None,
+    qa_pages: int | None,
+    *,
+    verifies: bool,
+    as_json: bool,
+) -> None:
+    """Describe, verify or replay kept pages.
 
     PLACE is the folder of an archive, with or without its store. The default is the archive of the
     store. With --verify, PLACE may also be a WARC, WACZ or CDXJ file of any program, or a folder
     with some: digests, lengths, references of revisits, manifests and indexes are compared.
+
+    With --qa, pages are drawn by importance and opened twice in chromium, which gets all files
+    from the archive: as recorded (the DOM of --render, or the page without its scripts), and as
+    replayed, with scripts. The table has the shares of text and picture that are equal, and the
+    requests without a response, worst pages first.
     """
+    if report is not None and (folder is not None or verifies):
+        raise click.UsageError("--qa needs a store, and cannot be combined with --verify")
+    if qa_pages is not None and report is None:
+        raise click.UsageError("--qa-pages needs --qa")
+    if report is not None:
+        _replay(store, report, qa_pages or _QA_PAGES, as_json=as_json)
+        return
     if folder is not None and "store" in given_options():
         raise click.UsageError("--store and PLACE cannot be combined")
     from minicrawl.fetch.warc.verification import verifiable
@@ -54,6 +90,36 @@ def archive(folder: Path | None, store: Path, *, verifies: bool, as_json: bool) 
         _verify_files(files, as_json=as_json)
         return
     (_verify if verifies else _describe)(store, folder, as_json=as_json)
+
+
+def _replay(store: Path, report: Path, count: int, *, as_json: bool) -> None:
+    """Replay a sample of pages, list their qualities, and write the HTML page."""
+    from minicrawl.archive.replay import ReplayedArchive
+    from minicrawl.crawl.rendering.pool import find_browser
+    from minicrawl.own_files import replacing
+    from minicrawl.report.archived import replay_quality
+    from minicrawl.report.archived.page_versions import kept_pages
+    from minicrawl.report.snapshot import snapshot
+
+    program = find_browser(None)
+    from minicrawl.crawl.rendering.replay import replays
+
+    with snapshot(store) as view, kept_pages(view) as reader, progress("pages") as advance:
+        pages = list(replay_quality.sample(view, reader, count))
+        replayed: list[Replayed] = []
+        for page in replays(program, pages, ReplayedArchive(reader)):
+            replayed.append(page)
+            advance(len(replayed) / len(pages))
+    rated = replay_quality.worst_first(replayed)
+    with replacing(report) as file:
+        file.writelines(part.encode() for part in replay_quality.html(rated))
+    if as_json:
+        show_json([row for row, _ in rated])
+        return
+    lines = [
+        (f"{row.text:.0%}", f"{row.picture:.0%}", f"{row.failed:,}", row.url) for row, _ in rated
+    ]
+    show_list(("text", "picture", "failed", "url"), lines, texts=1)
 
 
 def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:

@@ -1,0 +1,113 @@
+"""Draws pages of an archive in the browser: each request is answered by what the archive has.
+
+Nothing that a page asks for reaches a network: the browser has no way to it (see `browser`), and
+what the archive lacks fails. A page is drawn twice:
+
+    as recorded    the DOM after its scripts, if the crawl rendered it, or else its markup, while
+                   no script runs
+    as replayed    its response, with its scripts: what somebody sees who opens it in a replay
+
+A page that the archive has whole looks and reads alike both times.
+"""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from playwright.async_api import (
+    Browser,
+    Error as BrowserError,
+    Request,
+    Route,
+    TimeoutError as BrowserTimeout,
+    async_playwright,
+)
+
+from minicrawl.archive.replay import Drawing, PageToReplay, Replayed, ReplayedArchive, ShownFile
+from minicrawl.crawl.rendering.browser import launch, refusing_port
+
+_VIEW = {"width": 1280, "height": 800}
+_LOAD_MS, _QUIET_MS = 20_000, 5_000
+"""Time for a page to load, and to fall silent after that."""
+_MOST_FAILED = 1000
+_DIFFERENCE = """async ([one, other]) => {
+    const pixels = async (data) => {
+        const image = new Image();
+        image.src = "data:image/png;base64," + data;
+        await image.decode();
+        const canvas = new OffscreenCanvas(image.width, image.height);
+        const context = canvas.getContext("2d");
+        context.drawImage(image, 0, 0);
+        return context.getImageData(0, 0, image.width, image.height).data;
+    };
+    const [a, b] = [await pixels(one), await pixels(other)];
+    let differing = 0;
+    for (let at = 0; at < a.length; at += 4) {
+        const distance = Math.abs(a[at] - b[at]) + Math.abs(a[at + 1] - b[at + 1])
+            + Math.abs(a[at + 2] - b[at + 2]);
+        differing += distance > 48;
+    }
+    return 4 * differing / a.length;
+}"""
+"""Share of the pixels in which two pictures of one size differ by more than a shade."""
+
+
+def replays(
+    program: str, pages: Iterable[PageToReplay], archive: ReplayedArchive
+) -> Iterator[Replayed]:
+    """Yield the replay of each page; pages that the browser cannot open are left out."""
+    with asyncio.Runner() as runner, refusing_port() as proxy:
+        playwright = runner.run(async_playwright().start())
+        try:
+            browser = runner.run(launch(playwright, program, proxy))
+            for page in pages:
+                with suppress(BrowserError):
+                    yield runner.run(_replay(browser, page, archive))
+            runner.run(browser.close())
+        finally:
+            runner.run(playwright.stop())
+
+
+async def _replay(browser: Browser, page: PageToReplay, archive: ReplayedArchive) -> Replayed:
+    recorded = await _drawn(browser, page.url, page.recorded, archive, runs_scripts=False)
+    replayed = await _drawn(browser, page.url, page.sent, archive, runs_scripts=True)
+    async with await browser.new_context() as context:
+        pictures = [b64encode(drawing.picture).decode() for drawing in (recorded, replayed)]
+        difference = await (await context.new_page()).evaluate(_DIFFERENCE, pictures)
+    return Replayed(page.url, recorded, replayed, float(difference))
+
+
+async def _drawn(
+    browser: Browser, url: str, page: ShownFile, archive: ReplayedArchive, *, runs_scripts: bool
+) -> Drawing:
+    failed = dict[str, None]()
+
+    async def route(route: Route, request: Request) -> None:
+        asked = request.url.partition("#")[0]
+        body = request.post_data_buffer or b"" if request.method == "POST" else None
+        is_page = asked == url and request.is_navigation_request()
+        file = page if is_page else archive.file(asked, body)
+        with suppress(BrowserError):  # the page was closed meanwhile
+            if file is None:
+                if len(failed) < _MOST_FAILED:
+                    failed[asked] = None
+                await route.abort()
+            else:
+                headers = dict(file.headers) | {"access-control-allow-origin": "*"}
+                await route.fulfill(status=file.status, headers=headers, body=file.body)
+
+    async with await browser.new_context(
+        java_script_enabled=runs_scripts,
+        service_workers="block",
+        accept_downloads=False,
+        viewport=_VIEW,  # type: ignore[arg-type]  # a TypedDict of the same keys
+    ) as context:
+        shown = await context.new_page()
+        await context.route("**/*", route)
+        await context.route_web_socket("**/*", lambda socket: socket.close())
+        with suppress(BrowserTimeout):  # drawn as it is then
+            await shown.goto(url, wait_until="load", timeout=_LOAD_MS)
+            await shown.wait_for_load_state("networkidle", timeout=_QUIET_MS)
+        text = await shown.inner_text("body", timeout=_LOAD_MS)
+        return Drawing(text, await shown.screenshot(timeout=_LOAD_MS), tuple(failed))
