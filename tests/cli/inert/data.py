@@ -253,6 +253,9 @@ NOT_WALKED = {
 
 MAY_STAY = {
     "--wide": "only a terminal cuts lines",
+    **dict.fromkeys(
+        ("archive --qa", "archive --qa-pages"), "they start a browser, in their own tests"
+    ),
     "audit --base": "it is the address of a built folder, which this command does not name",
     "--temp": "the files of the blocks are removed at the end",
     "rank harmonic --memory": "the registers of a small graph take less",
