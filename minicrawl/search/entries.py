@@ -69,13 +69,15 @@ class StoredEntry:
 
     @cached_property
     def names(self) -> bytes:
-        """Title and headings as written."""
-        return "\n".join((self.about.title, *self.about.headings)).encode("utf-8", "replace")
+        """Title, headings and the name of the file, as written."""
+        texts = self.about.title, *self.about.headings, file_name(self.about.url)
+        return "\n".join(texts).encode("utf-8", "replace")
 
     @cached_property
     def compared_names(self) -> bytes:
-        """Title and headings, normalized for comparison."""
-        return self.compared["title"] + b"\n" + self.compared["headings"]
+        """Title, headings and the name of the file, normalized for comparison."""
+        names = self.compared["title"], self.compared["headings"]
+        return b"\n".join((*names, comparable(file_name(self.about.url)).encode()))
 
     @cached_property
     def written(self) -> bytes:
@@ -142,6 +144,16 @@ def sites_in(url: str) -> Iterator[str]:
 def host_of(url: str) -> str:
     """Return the host of a URL, with its port."""
     return url.split("/", 3)[2].lower() if "://" in url else ""
+
+
+def file_name(url: str) -> str:
+    """Return the last part of a URL's path, without its suffix.
+
+    It is `overlayfs` for `/filesystems/overlayfs.html`, and `fs` for `/fs/index.html`.
+    """
+    parts = unquote(url).partition("://")[2].partition("?")[0].partition("#")[0].split("/")[1:]
+    names = [part.rpartition(".")[0] or part for part in parts if part]
+    return next((name for name in reversed(names) if name not in _MEANINGLESS), "")
 
 
 def words_of_url(url: str) -> Iterator[str]:

@@ -214,6 +214,12 @@ class SearchIndex:
         """Return how many pages have a word, in the field in which most pages have it."""
         return max(self.searcher.doc_freq(name, word) for name in WHERE_WORDS_ARE)
 
+    def pages_with_phrase(self, phrase: Sequence[str]) -> int:
+        """Return how many pages have these words side by side."""
+        query = IndexQueries(self._schema, FieldWeights(), ()).phrase(phrase)
+        with index_errors(self._folder):
+            return int(self.searcher.search(query, 1, count=True).count or 0)
+
     def words_from(
         self, beginning: str, most: int, among: Query | None = None
     ) -> list[tuple[str, int]]:

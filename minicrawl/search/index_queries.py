@@ -66,10 +66,10 @@ class IndexQueries:
             enough = tantivy.Query.boolean_query([(should, word) for word in words], least)
             parts = [(must, enough)]
         parts += [
-            (should, tantivy.Query.boost_query(self._phrase(part), self._weights.compound))
+            (should, tantivy.Query.boost_query(self.phrase(part), self._weights.compound))
             for part in query.compounds
         ]
-        parts += [(must, self._phrase(phrase)) for phrase in query.phrases]
+        parts += [(must, self.phrase(phrase)) for phrase in query.phrases]
         parts += [(must, self._in_field(FILTERS[name], phrase)) for name, phrase in query.within]
         parts += [(must, part) for part in self._filters(query)]
         if not parts:
@@ -78,7 +78,7 @@ class IndexQueries:
         return tantivy.Query.boolean_query(parts)
 
     def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
-        yield from map(self._phrase, query.without)
+        yield from map(self.phrase, query.without)
         yield from (self._in_field(FILTERS[name], phrase) for name, phrase in query.not_within)
         yield from (self._term("site", site) for site in query.not_sites)
         yield from (self._term("language", language) for language in query.not_languages)
@@ -111,15 +111,16 @@ class IndexQueries:
         exact = [(self._term(name, word), weight) for name, weight in self._weights]
         stemmed = {stem for language in self._languages for stem in stems([word], language)}
         forms = [self._term(STEMS, stem) for stem in sorted(stemmed)]
-        forms += [self._phrase(phrase) for phrase in self._synonyms.get(word, ())]
+        forms += [self.phrase(phrase) for phrase in self._synonyms.get(word, ())]
         return self._anywhere(exact + [(language, self._weights.form) for language in forms])
 
-    def _phrase(self, phrase: Phrase) -> tantivy.Query:
+    def phrase(self, phrase: Sequence[str]) -> tantivy.Query:
+        """Return the query for pages with these words side by side in a field."""
         return self._anywhere(
             [(self._in_field(name, phrase), weight) for name, weight in self._weights]
         )
 
-    def _in_field(self, name: str, phrase: Phrase) -> tantivy.Query:
+    def _in_field(self, name: str, phrase: Sequence[str]) -> tantivy.Query:
         if len(phrase) == 1:
             return self._term(name, phrase[0])
         import tantivy

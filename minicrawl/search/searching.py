@@ -7,11 +7,12 @@ reindexing.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import chain, pairwise
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -30,14 +31,18 @@ from minicrawl.search.index import CANDIDATES, FOLDER, WITH_ALL, Counts, Hit, Se
 from minicrawl.search.ranking import Forms, RankingWeights, Score, Sought, judged
 from minicrawl.search.words import vocabulary, word_forms
 from minicrawl.search.words.curation import curation, file_of
-from minicrawl.search.words.query import Query, parse, respelt
+from minicrawl.search.words.query import Phrase, Query, parse, respelt
 from minicrawl.search.words.snippets import Snippet, snippet
-from minicrawl.web.words import spans
+from minicrawl.web.words import spans, words_of
 from minicrawl.wording import iso
 
 MOST_ORDERED = 40_000
 """Maximum pages to order by a rank."""
 
+_MOST_JOINED = 4
+"""Adjacent words of a query that also stand for one word."""
+
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WORDS_REMEMBERED = 1_000
 """Words whose other forms are remembered."""
 
@@ -140,8 +145,11 @@ class Finder:
 
     def answer(self, text: str, request: SearchRequest) -> Answered:
         """Return the best pages for a query as it was typed, or as it was probably meant."""
-        meant = respelt(text, self._known_or_nearest)
-        more_usual = respelt(meant, lambda word: vocabulary.more_usual(word, self._index) or word)
+        meant = respelt(text, self._meant)
+        more_usual = respelt(
+            meant,
+            lambda words: [vocabulary.more_usual(word, self._index) or word for word in words],
+        )
         query = parse(meant)
         return Answered(
             self.find(query, request),
@@ -168,10 +176,15 @@ class Finder:
         words_counted = self._index.words_from(last, count, among=among)
         return [f"{before}{word}" for word, _ in words_counted]
 
-    def _known_or_nearest(self, word: str) -> str:
-        if self._index.pages_with(word) or word in self._curation.synonyms:
-            return word
-        return vocabulary.nearest(word, self._index) or word
+    def _meant(self, phrase: Phrase) -> Sequence[str]:
+        """Return what was probably meant by words that were written as one, or by a single word."""
+        meant = vocabulary.nearest_phrase(phrase, self._index)
+        return [
+            word
+            if " " in word or self._index.pages_with(word) or word in self._curation.synonyms
+            else vocabulary.nearest(word, self._index) or word
+            for word in meant
+        ]
 
     def find(self, query: Query, request: SearchRequest) -> list[Result]:
         """Return the best pages."""
@@ -200,13 +213,21 @@ class Finder:
         return Result(entry, self._share(entry.page), score, shown, folded, is_pinned)
 
     def _with_synonyms(self, query: Query) -> Query:
-        """Return the query with synonyms of its words, also two adjacent words written as one."""
+        """Return the query with synonyms of its words.
+
+        Adjacent words also stand for one without signs between them, such as `getElementById`.
+        """
         known, words = self._curation.synonyms, query.words
         synonyms_of = {word: list(known.get(word, ())) for word in words}
-        for word, other in pairwise(words):
-            if self._index.pages_with(joined := word + other):
-                synonyms_of[word].append((joined,))
-                synonyms_of[other].append((joined,))
+        for number in range(2, min(_MOST_JOINED, len(words)) + 1):
+            for run in zip(*(words[start:] for start in range(number)), strict=False):
+                if self._index.pages_with(joined := "".join(run)):
+                    for word in run:
+                        synonyms_of[word].append((joined,))
+        for written in query.written.split():
+            word, parts = tuple(words_of(written)), tuple(words_of(_HUMP.sub(" ", written)))
+            if len(word) == 1 < len(parts) and word[0] in synonyms_of:
+                synonyms_of[word[0]].append(parts)
         synonyms = {
             word: tuple(synonyms_of) for word, synonyms_of in synonyms_of.items() if synonyms_of
         }

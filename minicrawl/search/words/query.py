@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -126,11 +126,12 @@ def parse(text: str) -> Query:
     return query
 
 
-def respelt(text: str, change: Callable[[str], str]) -> str:
+def respelt(text: str, change: Callable[[Phrase], Sequence[str]]) -> str:
     """Return the query with its words changed, except in quotes and filters such as site:.
 
-    Quotes are how a user insists on a spelling. Words after the first `MOST_RESPELT` stay, since
-    changes take time: each is a search among the words of an index.
+    `change` gets the words that were written as one, and returns as many. Quotes are how a user
+    insists on a spelling. Words after the first `MOST_RESPELT` stay, since changes take time: each
+    is a search among the words of an index.
     """
     left = MOST_RESPELT
 
@@ -141,12 +142,13 @@ def respelt(text: str, change: Callable[[str], str]) -> str:
         nonlocal left
         begin = len(match[0]) - len(plain)
         pieces, at = [match[0][:begin]], 0
-        for span in spans(plain):
-            if len(span.words) != 1 or not left:
-                continue
-            left -= 1
-            if (new := change(span.words[0])) != span.words[0]:
-                pieces += [plain[at : span.begin], new]
+        single = [span for span in spans(plain) if len(span.words) == 1][:left]
+        left -= len(single)
+        words = tuple(span.words[0] for span in single)
+        for span, old, new in zip(single, words, change(words) if words else (), strict=True):
+            if new != old:
+                is_upper = plain[span.begin : span.end].isupper()
+                pieces += [plain[at : span.begin], new.upper() if is_upper else new]
                 at = span.end
         return "".join((*pieces, plain[at:]))
 

@@ -10,17 +10,32 @@ word that pages have is never misspelt, however rare; a more frequent word is on
 
 All words with one mistake are tried, since looking up a word takes microseconds. With two mistakes
 they would be far too many, so all words of the index with the same beginning are compared.
+
+Words that a user wrote as one, such as `CMAKE_BUILD_TYP`, are misspelt if no page has them side by
+side, even if pages have each of them. Then one of them is replaced, so that pages have all of them
+side by side. A word is also split where a sign between two words is missing:
+
+    cmake build typ       -> cmake build type
+    cmake buildtype       -> cmake build type
+    cmakebuildtype        -> cmake build type
+    cmak ebuild type      -> cmake build type
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 _SHORTEST, _SHORTEST_OF_TWO, _LONGEST = 4, 7, 32
 """Minimum letters of a word to correct one mistake, and two; maximum letters, as the number of
 words with one mistake grows with them.
 """
+_SHORTEST_OF_PHRASE = 3
+_MOST_REPLACEMENTS = 12
+"""Words with one mistake that are tried for one word of a phrase."""
+_MOST_PARTS = 4
+"""Maximum words that a word without signs is split into."""
 _FIRST_LETTERS = 2
 _COMPARED = 3_000
 _ALPHABETS = (
@@ -47,6 +62,9 @@ class Words(Protocol):
     def words_from(self, beginning: str, most: int) -> Sequence[tuple[str, int]]:
         """Return the words with this beginning that most pages have, with their number."""
 
+    def pages_with_phrase(self, phrase: Sequence[str]) -> int:
+        """Return how many pages have these words side by side."""
+
 
 def nearest(word: str, words: Words) -> str | None:
     """Return the probable correction of a word that no page has, or None."""
@@ -56,6 +74,65 @@ def nearest(word: str, words: Words) -> str | None:
 def more_usual(word: str, words: Words) -> str | None:
     """Return a similar word on far more pages, or None."""
     return _nearest(word, words, _MORE_FREQUENT * words.pages_with(word), mistakes=1)
+
+
+def nearest_phrase(phrase: Sequence[str], words: Words) -> Sequence[str]:
+    """Return what was probably meant by words that were written as one, each as it should be.
+
+    A word may become several, with spaces between them.
+    """
+    if len(phrase) > 1 and words.pages_with_phrase(phrase):
+        return phrase
+    unknown = [place for place, word in enumerate(phrase) if not words.pages_with(word)]
+    if len(phrase) == 1 and not unknown:
+        return phrase
+    best, most = phrase, 0.0
+    for changed, weight in _changed(phrase, unknown, words):
+        parts = " ".join(changed).split()
+        if all(map(words.pages_with, parts)):
+            pages = words.pages_with_phrase(parts)
+            if weight * pages > most:
+                best, most = changed, weight * pages
+    return best
+
+
+def _changed(
+    phrase: Sequence[str], unknown: Sequence[int], words: Words
+) -> Iterator[tuple[Sequence[str], float]]:
+    """Yield phrases with one mistake less, with the likelihood of each."""
+    # One mistake is likelier than two, so that only an unknown word is replaced if there is one.
+    for place in unknown or range(len(phrase)):
+        for other, weight in _replacements(phrase[place], words, is_alone=len(phrase) == 1):
+            yield [*phrase[:place], other, *phrase[place + 1 :]], weight
+    for place, (word, other) in enumerate(pairwise(phrase)):  # a letter on the wrong side of a sign
+        for pair in ((word + other[0], other[1:]), (word[:-1], word[-1] + other)):
+            if all(pair):
+                yield [*phrase[:place], *pair, *phrase[place + 2 :]], _EXCHANGED
+
+
+def _replacements(word: str, words: Words, *, is_alone: bool) -> Iterator[tuple[str, float]]:
+    """Yield what may have been meant by a word of a phrase, with the likelihood of each."""
+    if not (word.isalpha() and _SHORTEST_OF_PHRASE <= len(word) <= _LONGEST):
+        return
+    for parts in _splits(word, words):
+        yield " ".join(parts), 1.0
+    if not is_alone:
+        nearness = {
+            other: weight for other, weight in _by_one(word).items() if words.pages_with(other)
+        }
+        usual = sorted(nearness, key=lambda other: -nearness[other] * words.pages_with(other))
+        yield from ((other, nearness[other]) for other in usual[:_MOST_REPLACEMENTS])
+
+
+def _splits(word: str, words: Words, most: int = _MOST_PARTS) -> Iterator[tuple[str, ...]]:
+    """Yield the ways to split a word into words that pages have."""
+    for at in range(1, len(word)):
+        first, others = word[:at], word[at:]
+        if words.pages_with(first):
+            if words.pages_with(others):
+                yield first, others
+            elif most > 2:  # noqa: PLR2004 - two parts are the least
+                yield from ((first, *parts) for parts in _splits(others, words, most - 1))
 
 
 def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | None:

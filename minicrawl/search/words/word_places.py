@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from minicrawl.web.words import is_single_sign
@@ -57,7 +58,11 @@ def with_forms(word_places: Places, forms: Sequence[Sequence[str]]) -> Places:
         (at, number)
         for number, variants in enumerate(forms)
         for other in variants
-        for at in _offsets(word_places.text, other.encode(), within=False)
+        for at in (
+            _offsets_of_phrase(word_places.text, other.encode())
+            if " " in other
+            else _offsets(word_places.text, other.encode(), within=False)
+        )
     ]
     return word_places._replace(hits=sorted(word_places.hits + more)) if more else word_places
 
@@ -72,6 +77,14 @@ def _offsets(text: bytes, word: bytes, *, within: bool) -> Iterator[int]:
             count += 1
             yield at
         at = text.find(word, end)
+
+
+def _offsets_of_phrase(text: bytes, phrase: bytes) -> Iterator[int]:
+    """Yield the offsets of words with any signs between them, such as `e-mail` for `e mail`."""
+    if phrase.partition(b" ")[0] in text:
+        words = (rb"[^%b]{1,3}" % LETTER[1:-1]).join(map(re.escape, phrase.split()))
+        pattern = rb"(?<!%b)%b(?!%b)" % (LETTER, words, LETTER)
+        yield from (match.start() for match in islice(re.finditer(pattern, text), _MOST_PLACES))
 
 
 def _count(text: bytes, word: bytes, *, within: bool) -> int:
