@@ -17,6 +17,7 @@ near_duplicate_pages  keeps the table of them up to date
 serving               the search in a browser: alone and as a dashboard panel, and page/
 public                the search page for everybody
 static_site           a search page as files, for a static site
+page_look             title, text and colours of both
 commands              `minicrawl search` and `minicrawl index`
 beside_crawl          `crawl --index`
 """

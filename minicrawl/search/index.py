@@ -72,6 +72,7 @@ _INSTALL = "searching needs more packages: install minicrawl[search]"
 FACETS = ("host", "type", "language", "year")
 _MOST_VALUES = 20
 """Values of a facet that are counted."""
+_MOST_COUNTED = 100
 _MOST_LANGUAGES = 5
 """Languages by which a word of a query is stemmed: those of most pages."""
 
@@ -175,7 +176,8 @@ class SearchIndex:
             self._writing.commit()
             self._index.reload()
             self.searcher = self._index.searcher()
-        self.__dict__.pop("languages", None)  # cached for the earlier commit
+        for name in ("languages", "counts_of_all"):  # cached for the earlier commit
+            self.__dict__.pop(name, None)
 
     def close(self) -> None:
         """Stop writing, and discard uncommitted changes."""
@@ -215,10 +217,10 @@ class SearchIndex:
         return max(self.searcher.doc_freq(name, word) for name in WHERE_WORDS_ARE)
 
     def pages_with_phrase(self, phrase: Sequence[str]) -> int:
-        """Return how many pages have these words side by side."""
+        """Return how many pages have these words side by side, up to `_MOST_COUNTED`."""
         query = IndexQueries(self._schema, FieldWeights(), ()).phrase(phrase)
         with index_errors(self._folder):
-            return int(self.searcher.search(query, 1, count=True).count or 0)
+            return len(self.searcher.search(query, _MOST_COUNTED, count=False).hits)
 
     def words_from(
         self, beginning: str, most: int, among: Query | None = None
@@ -234,10 +236,21 @@ class SearchIndex:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """Languages of most pages, among those with a stemmer."""
+        values = self.counts_of_all.facets["language"]
+        return tuple(name for name, _ in values if name in STEMMERS)[:_MOST_LANGUAGES]
+
+    @property
+    def only_host(self) -> str:
+        """Host of all pages, or "" if there are several."""
+        hosts = self.counts_of_all.facets["host"]
+        return hosts[0][0] if len(hosts) == 1 else ""
+
+    @cached_property
+    def counts_of_all(self) -> Counts:
+        """Facets of all pages."""
         import tantivy
 
-        values = self._counted(tantivy.Query.all_query()).facets["language"]
-        return tuple(name for name, _ in values if name in STEMMERS)[:_MOST_LANGUAGES]
+        return self._counted(tantivy.Query.all_query())
 
     def counts(self, query: Query) -> Counts:
         """Count the pages that `best` finds."""
@@ -323,6 +336,11 @@ class SearchIndex:
         """Return pages that have all words in their exact form, in no particular order."""
         return self._hits(self._query(query, FieldWeights(), is_exact=True), count)
 
+    def newest(self, query: Query, count: int) -> list[Hit]:
+        """Return the pages that have all words in their exact form, the latest changed first."""
+        every = self._query(query, FieldWeights(), is_exact=True)
+        return self._hits(every, count, "at")
+
     def _query(
         self,
         query: Query,
@@ -334,9 +352,9 @@ class SearchIndex:
         languages = () if is_exact else self.languages
         return IndexQueries(self._schema, weights, languages).built(query, least)
 
-    def _hits(self, query: tantivy.Query, count: int) -> list[Hit]:
+    def _hits(self, query: tantivy.Query, count: int, order_by: str | None = None) -> list[Hit]:
         with index_errors(self._folder):
-            hits = self.searcher.search(query, count, count=False).hits
+            hits = self.searcher.search(query, count, count=False, order_by_field=order_by).hits
             addresses = [address for _, address in hits]
             pages = self.searcher.fast_field_values("page", addresses)
         return [

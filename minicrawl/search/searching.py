@@ -176,6 +176,19 @@ class Finder:
         words_counted = self._index.words_from(last, count, among=among)
         return [f"{before}{word}" for word, _ in words_counted]
 
+    def newest(self, text: str, count: int) -> list[Result]:
+        """Return the pages with all words of a query, the latest changed first."""
+        query = parse(text)
+        sought, request = self._sought(query), SearchRequest()
+        hits = self._index.newest(query, count)
+        judged = (self._judged(hit, sought, request) for hit in hits)
+        return [self._result(stored.entry, score, query, 0) for stored, score in judged]
+
+    @property
+    def only_host(self) -> str:
+        """Host of all pages, or "" if there are several."""
+        return self._index.only_host
+
     def _meant(self, phrase: Phrase) -> Sequence[str]:
         """Return what was probably meant by words that were written as one, or by a single word."""
         meant = vocabulary.nearest_phrase(phrase, self._index)
@@ -203,7 +216,7 @@ class Finder:
         ]
 
     def _result(
-        self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool
+        self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool = False
     ) -> Result:
         language = entry.language.partition("-")[0].lower()
         forms = chain.from_iterable(self._forms_in(query, language))

@@ -1,20 +1,25 @@
 """Search page as files, for sites whose web server runs no programs.
 
 One script loads what a query needs: the files of its words, and the texts of the pages that it
-shows. Scores are made here, as whole numbers, so the script only adds them up.
+shows. What depends on one word is computed here; the script combines the words of a query.
 
     index.html search.js search.css    the page; `search.js` alone serves a page of your own
-    about.json                         the first word of each file of words, and numbers
-    words/17.json                      {"harbour": [rarity, page, score, step to next page, score]}
-    pages/3.json                       [[url, title, text], ...] of pages 48 to 63
+    about.json                         first word of each file of words, and numbers
+    words/17.json                      {"harbour": [rarity, "harbours", step, score, where, ...]}
+    spelling/4.json                    ["harbour", 17, ...], with the number of pages of each word
+    facets/lang.json                   {"en": [step to the next page, ...]}
+    pages/0/48.json                    [url, title, text] of page 48
+
+For each page of a word: the step from the page before, ten times the BM25 score, where the word is,
+the number of its places, and the step to each of them.
 
 Laws: pages are numbered by importance. A word has at most `_MOST_PAGES` pages, those of the highest
-scores; a word with that many is common, and pages without it are found as well. The same index
-makes the same bytes.
+scores, and a page has only its first places of it; the script knows where there are more.
+The same index makes the same bytes.
 
-rarity   of the word, as BM25 has it, in hundredths
-score    weight of a word on a page, 1 to 255: the rest of BM25, raised by the page's importance;
-         a word counts eight times in the title, three times in a heading, and twice in an anchor
+rarity   of the word, as the ranking has it, in hundredths
+places   of a word, counted in words; the title comes first, then the text
+where    sum of the bits below, and 16 times the number of words of the title if it has the word
 """
 
 from __future__ import annotations
@@ -22,77 +27,102 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
 from math import log
 from pathlib import Path
 
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, unreported
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import Entry, file_name, sites_in, words_of_url
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.index_queries import TEXTS, FieldWeights
+from minicrawl.search.indexing.index_folder import Completeness
+from minicrawl.search.page_look import PAGE_FOLDER, page_look
 from minicrawl.search.ranking import importance_part
 from minicrawl.search.searching import Finder
+from minicrawl.search.words.word_forms import is_stop_word, stems
 from minicrawl.web.words import words_of
 
 _MOST_PAGES = 1_000
-_PAGES_A_FILE = 16
-_BYTES_A_FILE = 60_000
-"""Approximate size of a file of words."""
-_TEXT = 1_500
+_MOST_PLACES, _MOST_OF_STOP_WORD, _MOST_OF_RARE_WORD, _RARE = 12, 3, 40, 100
+"""Most places of a word on a page; a rare word is on at most `_RARE` pages."""
+_BYTES_A_FILE = 16_000
+"""Approximate size of a file of words; a common word alone may take three times as many."""
+_PAGES_A_FOLDER = 1_000
+_TEXT = 3_000
 """Characters of a page's text from which the shown passage is taken."""
 _LONGEST_TEXT = 100_000
 """Characters of a page's text that are searched."""
 _LONGEST_WORD = 32
-_IN_TITLE, _IN_HEADING, _IN_ANCHOR = 8, 3, 2
 _SATURATION, _LENGTH = 1.2, 0.75
 """Parameters k1 and b of BM25."""
-_IMPORTANCE = 0.5
-"""Increase of the score of the most important page, as a share."""
-_HIGHEST = 255
+_TITLE, _HEADING, _FILE, _MORE, _TITLE_WORDS = 1, 2, 4, 8, 16
+"""The bits of `where`; `_MORE`: there are more places."""
+_FORMS, _SHORTEST_FORM = 6, 3
+_GAP = 4
+"""Places between title and text."""
+_SPELLING_LETTERS = 2
+_FEWEST_SPELT = 2
+"""Pages that a word must have to correct another."""
 _OWN = "minicrawl-search"
 """Marks a folder that may be overwritten."""
-_PAGE = Path(__file__).parent / "page"
 
 
 def write_static(
-    index: Path, folder: Path, progress: Progress = unreported
+    index: Path,
+    folder: Path,
+    look: Mapping[str, str | Sequence[str]],
+    lack: Completeness | None = None,
+    progress: Progress = unreported,
 ) -> tuple[int, int, int]:
-    """Write the search page of an index into a folder."""
+    """Write the search page of an index into a folder; return numbers of pages, words and bytes."""
+    full_text = SearchIndex(index / FOLDER)
+    shape = page_look(index, look, full_text.only_host)
+    style = shape.style()
     _clear(folder)
-    finder = Finder(index)
     pages = sorted(
-        finder.all_pages(), key=lambda scored_page: (-scored_page[1], scored_page[0].page)
+        Finder(index).all_pages(), key=lambda scored_page: (-scored_page[1], scored_page[0].page)
     )
-    postings = defaultdict[str, list[tuple[int, float]]](list)
-    lengths = list[int]()
+    scorer = _Scorer(full_text.languages)
     for number, (entry, _) in enumerate(pages):
-        counts = _weights(entry)
-        lengths.append(max(counts.total(), 1))
-        for word, weight in counts.items():
-            postings[word].append((number, weight))
+        scorer.add(number, entry)
+        shown = folder / "pages" / str(number // _PAGES_A_FOLDER) / f"{number}.json"
+        text = " ".join((entry.body or entry.repeated)[:_TEXT].split())
+        _write(shown, [entry.url, entry.title or entry.url, text])
         progress(0.8 * number / len(pages))
-    boosts = [1 + _IMPORTANCE * importance_part(relative) for _, relative in pages]
-    scored = _scores(postings, lengths, boosts)
-    firsts = []
-    for nth, words in enumerate(_files(scored)):
+    firsts = list[str]()
+    for nth, words in enumerate(_files(scorer.words())):
         _write(folder / "words" / f"{nth}.json", words)
         firsts.append(next(iter(words)))
-    for nth, start in enumerate(range(0, len(pages), _PAGES_A_FILE)):
-        shown = [_shown(entry) for entry, _ in pages[start : start + _PAGES_A_FILE]]
-        _write(folder / "pages" / f"{nth}.json", shown)
-    about = {
+    spelling = defaultdict[str, list[str | int]](list)
+    for word, number in scorer.spelling():
+        spelling[word[:_SPELLING_LETTERS]] += (word, number)
+    for nth, counted_words in enumerate(spelling.values()):
+        _write(folder / "spelling" / f"{nth}.json", counted_words)
+    for name, values in _facets([entry for entry, _ in pages]).items():
+        _write(folder / "facets" / f"{name}.json", values)
+    parts = [round(100 * importance_part(relative)) for _, relative in pages]
+    numbers = {
         "made_by": _OWN,
         "pages": len(pages),
-        "pages_a_file": _PAGES_A_FILE,
+        "pages_a_folder": _PAGES_A_FOLDER,
         "most_pages": _MOST_PAGES,
         "first_words": firsts,
+        "spelling": list(spelling),
+        # The first page of each importance, from 100 down to 0.
+        "importance": [sum(part > least for part in parts) for least in range(100, -1, -1)],
+        "stop_words": scorer.stop_words(),
+        "indexed": lack and lack._asdict(),
     }
-    _write(folder / "about.json", about)
-    for name, own in (("search.js", "static.js"), ("search.css", "public.css")):
-        shutil.copyfile(_PAGE / own, folder / name)
-    shutil.copyfile(_PAGE / "static.html", folder / "index.html")
+    _write(folder / "about.json", numbers)
+    (folder / "search.css").write_text(style, "utf-8")
+    (folder / "index.html").write_text(shape.static_page(), "utf-8")
+    shutil.copyfile(PAGE_FOLDER / "static.js", folder / "search.js")
     progress(1.0)
     size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    return len(pages), len(postings), size
+    return len(pages), scorer.number_of_words, size
 
 
 def _clear(folder: Path) -> None:
@@ -101,59 +131,119 @@ def _clear(folder: Path) -> None:
     if folder.is_dir() and any(folder.iterdir()):
         if not about.is_file() or _OWN not in about.read_text("utf-8", "replace"):
             raise UsageError(f"{folder} has other files: name an empty or a new folder")
-        for name in ("words", "pages"):
+        for name in ("words", "pages", "spelling", "facets"):
             shutil.rmtree(folder / name, ignore_errors=True)
-    for name in ("words", "pages"):
-        (folder / name).mkdir(parents=True)
 
 
-def _weights(entry: Entry) -> Counter[str]:
-    """Return the words of a page, with their weighted frequencies."""
-    counts = Counter(words_of(entry.body[:_LONGEST_TEXT]))
-    for text, times in (
-        (entry.own_title, _IN_TITLE),
-        ("\n".join(entry.headings), _IN_HEADING),
-        ("\n".join(entry.anchors), _IN_ANCHOR),
-    ):
-        for word, count in Counter(words_of(text)).items():
-            counts[word] += times * count
-    return Counter({word: count for word, count in counts.items() if len(word) <= _LONGEST_WORD})
+class _Scorer:
+    """BM25 of each word on each page by field, as the index has it, and the places of words."""
+
+    def __init__(self, languages: Sequence[str]) -> None:
+        self._languages = languages
+        self._weights = dict(FieldWeights())
+        self._lengths = {name: list[int]() for name in TEXTS}
+        self._counts = {
+            name: defaultdict[str, list[tuple[int, int]]](list) for name in TEXTS
+        }  # page and frequency, by word
+        self._places = defaultdict[str, dict[int, list[int]]](dict)  # where, places
+
+    @property
+    def number_of_words(self) -> int:
+        return len(self._places)
+
+    def add(self, number: int, entry: Entry) -> None:
+        """Add the next page."""
+        title, body = words_of(entry.own_title), words_of(entry.body[:_LONGEST_TEXT])
+        headings = words_of("\n".join(entry.headings))
+        file = set(words_of(file_name(entry.url)))
+        fields = {
+            "title": title,
+            "anchor": words_of("\n".join(entry.anchors)),
+            "url": list(words_of_url(entry.url)),
+            "headings": headings,
+            "body": body,
+            "repeated": words_of(entry.repeated[:_LONGEST_TEXT]),
+        }
+        places = defaultdict[str, list[int]](list)
+        for place, word in enumerate((*title, *([""] * _GAP), *body)):
+            places[word].append(place)
+        for name, words in fields.items():
+            self._lengths[name].append(len(words))
+            for word, count in Counter(words).items():
+                if len(word) <= _LONGEST_WORD:
+                    self._counts[name][word].append((number, count))
+        in_title, in_headings = set(title), set(headings)
+        for word in set().union(*fields.values()):
+            if len(word) <= _LONGEST_WORD:
+                where = (word in in_title) * (_TITLE + _TITLE_WORDS * len(title))
+                where += (word in in_headings) * _HEADING + (word in file) * _FILE
+                of_word = places.get(word, ())[: _MOST_OF_RARE_WORD + 1]
+                self._places[word][number] = [where, *of_word]
+
+    def words(self) -> Iterator[tuple[str, list[str | int]]]:
+        """Yield the words in order, each with its numbers."""
+        pages = max(len(self._lengths["body"]), 1)
+        forms = self._forms()
+        means = {name: sum(lengths) / pages or 1 for name, lengths in self._lengths.items()}
+        for word in sorted(self._places):
+            scores = defaultdict[int, float](float)
+            for name, weight in self._weights.items():
+                of_word = self._counts[name].get(word, ())
+                rarity = weight * log(1 + (pages - len(of_word) + 0.5) / (len(of_word) + 0.5))
+                for page, count in of_word:
+                    length = 1 - _LENGTH + _LENGTH * self._lengths[name][page] / means[name]
+                    norm = count * (_SATURATION + 1) / (count + _SATURATION * length)
+                    scores[page] += rarity * norm
+            best = sorted(scores, key=lambda page: (-scores[page], page))[:_MOST_PAGES]
+            rarity = log(1 + pages / (self._pages_with(word) + 0.5))
+            numbers: list[str | int] = [round(100 * rarity), " ".join(forms.get(word, ()))]
+            is_rare, is_stop = len(scores) <= _RARE, is_stop_word(word, self._languages)
+            most = _MOST_OF_STOP_WORD if is_stop else _MOST_PLACES
+            most, before = _MOST_OF_RARE_WORD if is_rare else most, 0
+            for page in sorted(best):
+                where, *places = self._places[word][page]
+                where += (len(places) > most) * _MORE
+                places = places[:most]
+                steps = (place - earlier for earlier, place in pairwise((0, *places)))
+                score = max(1, round(10 * scores[page]))
+                numbers += (page - before, score, where, len(places), *steps)
+                before = page
+            yield word, numbers
+
+    def spelling(self) -> Iterator[tuple[str, int]]:
+        """Yield the words that may correct others, in order, with the number of their pages."""
+        for word in sorted(self._places):
+            if word.isalpha() and (number := self._pages_with(word)) >= _FEWEST_SPELT:
+                yield word, number
+
+    def stop_words(self) -> list[str]:
+        return [word for word in sorted(self._places) if is_stop_word(word, self._languages)]
+
+    def _pages_with(self, word: str) -> int:
+        return max(len(self._counts[name].get(word, ())) for name in TEXTS)
+
+    def _forms(self) -> dict[str, list[str]]:
+        """Return the other forms of words, by the language of most pages."""
+        words = [word for word in sorted(self._places) if len(word) >= _SHORTEST_FORM]
+        stemmed = stems(words, self._languages[0]) if self._languages else []
+        by_stem = defaultdict[str, list[str]](list)
+        for word, stem in zip(words, stemmed, strict=bool(stemmed)):
+            by_stem[stem].append(word)
+        return {
+            word: sorted(set(alike) - {word}, key=lambda other: (-self._pages_with(other), other))[
+                :_FORMS
+            ]
+            for alike in by_stem.values()
+            for word in alike
+        }
 
 
-def _scores(
-    postings: dict[str, list[tuple[int, float]]], lengths: Sequence[int], boosts: Sequence[float]
-) -> Iterator[tuple[str, list[int]]]:
-    """Yield the words in order, each with its rarity, steps between its pages, and scores."""
-    mean_length = sum(lengths) / max(len(lengths), 1)
-    highest = (_SATURATION + 1) * (1 + _IMPORTANCE)
-    for word in sorted(postings):
-        of_word = postings[word]
-        rarity = log(1 + (len(lengths) - len(of_word) + 0.5) / (len(of_word) + 0.5))
-        scored = []
-        for page, weight in of_word:
-            length = _SATURATION * (1 - _LENGTH + _LENGTH * lengths[page] / mean_length)
-            score = weight * (_SATURATION + 1) / (weight + length) * boosts[page]
-            scored.append((page, max(1, min(_HIGHEST, round(_HIGHEST * score / highest)))))
-        best = sorted(scored, key=lambda scored_page: (-scored_page[1], scored_page[0]))[
-            :_MOST_PAGES
-        ]
-        yield word, [max(1, round(100 * rarity)), *_in_steps(sorted(best))]
-
-
-def _in_steps(scored: Iterable[tuple[int, int]]) -> Iterator[int]:
-    before = 0
-    for page, score in scored:
-        yield page - before
-        yield score
-        before = page
-
-
-def _files(scored: Iterable[tuple[str, list[int]]]) -> Iterator[dict[str, list[int]]]:
+def _files(scored: Iterable[tuple[str, list[str | int]]]) -> Iterator[dict[str, list[str | int]]]:
     """Yield the words of each file, which take about `_BYTES_A_FILE` bytes."""
-    words, size = dict[str, list[int]](), 0
+    words, size = dict[str, list[str | int]](), 0
     for word, numbers in scored:
         words[word] = numbers
-        size += len(word) + 4 + 4 * len(numbers)
+        size += len(word) + 3 * len(numbers)
         if size >= _BYTES_A_FILE:
             yield words
             words, size = {}, 0
@@ -161,9 +251,28 @@ def _files(scored: Iterable[tuple[str, list[int]]]) -> Iterator[dict[str, list[i
         yield words
 
 
-def _shown(entry: Entry) -> list[str]:
-    return [entry.url, entry.title or entry.url, " ".join(entry.body[:_TEXT].split())]
+def _facets(entries: Sequence[Entry]) -> dict[str, dict[str, list[int]]]:
+    """Return the pages of each value that a filter may name, and the day of each page."""
+    facets = {name: defaultdict[str, list[int]](list) for name in ("site", "lang", "type", "year")}
+    days = list[int]()
+    for number, entry in enumerate(entries):
+        for site in dict.fromkeys(sites_in(entry.url)):
+            facets["site"][site].append(number)
+        facets["lang"][entry.language.partition("-")[0].lower()].append(number)
+        facets["type"][entry.type].append(number)
+        at = entry.at or 0
+        facets["year"][str(datetime.fromtimestamp(at, UTC).year)].append(number)
+        days.append(int(at // 86_400))
+    in_steps = {
+        name: {
+            value: [page - earlier for earlier, page in pairwise((0, *pages))]
+            for value, pages in values.items()
+        }
+        for name, values in facets.items()
+    }
+    return in_steps | {"after": {"days": days}}
 
 
 def _write(file: Path, content: object) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(content, ensure_ascii=False, separators=(",", ":")), "utf-8")

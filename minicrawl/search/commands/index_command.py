@@ -6,6 +6,7 @@ import time
 from contextlib import suppress
 from math import inf
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,9 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.search.importance_file import join_importance, keep_importance
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.wording import counted, visible
+
+if TYPE_CHECKING:
+    from minicrawl.search.indexing.index_folder import Completeness
 
 
 def prepare_index(store: Path) -> None:
@@ -35,13 +39,15 @@ def prepare_index(store: Path) -> None:
         click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)
 
 
-def tell_of_lack(store: Path) -> None:
-    """Say how many pages the index has, if it is not complete."""
+def tell_of_lack(store: Path) -> Completeness | None:
+    """Say how many pages the index has if it is not complete, and return it."""
     from minicrawl.search.indexing.index_folder import lack_of
 
     with suppress(NoRoom):  # the search needs no room, and has said that the disk is full
         if lack := lack_of(store):
             click.echo(f"{lack}; `{PROGRAM} index` adds the rest", err=True)
+            return lack
+    return None
 
 
 @click.command()

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import click
 
 from minicrawl.cli.output import percent, show_json, show_paragraph
+from minicrawl.cli.parameters import with_made
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.search.commands.index_command import tell_of_lack
-from minicrawl.search.commands.page_options import page_options, show_page
+from minicrawl.search.commands.page_options import PageOptions, page_options, show_page
 from minicrawl.search.commands.ranking_options import Command, RankingChoice, ranking_options
 from minicrawl.search.searching import Finder, Result
 from minicrawl.search.words.query import MOST_WORDS, parse
@@ -83,17 +84,13 @@ def results_options(command: Command) -> Command:
 @results_options
 @ranking_options
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
-@page_options
+@with_made(page=page_options)
 @store_with_pages_option
 def search(
     words: tuple[str, ...],
     store: Path,
+    page: PageOptions,
     explain: bool,
-    serve: bool,
-    port: int | None,
-    host: str | None,
-    base_url: str | None,
-    static: Path | None,
     as_json: bool,
     **choices: Any,
 ) -> None:
@@ -103,7 +100,7 @@ def search(
     title:WORD, url:WORD, lang:CODE, type:NAME, year:YYYY and after:DATE. -site:NAME and the like
     exclude pages. Quote the whole query, to protect it from the shell.
     """
-    if show_page(store, words, serve=serve, port=port, host=host, base_url=base_url, static=static):
+    if show_page(store, words, page):
         return
     if not words:
         raise click.UsageError("say which WORDS to find, or --serve or --static")

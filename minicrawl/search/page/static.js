@@ -1,16 +1,20 @@
 // Search of a static site. A page of your own needs an input with the id "q" in a form, an element
 // with the id "search-results", and this script as a module, in the folder that minicrawl wrote.
-// Laws: text of pages becomes text nodes, never markup. Files of words and pages are loaded once,
-// when a query needs them. All words must be on a page, unless no page has all of them; the last
-// word may be the beginning of one.
+// Laws: text of pages becomes text nodes, never markup. Files are loaded once, when a query needs
+// them. A filter is never taken for words, and what is not found for certain is said.
 const here = new URL(".", import.meta.url);
-const AT_ONCE = 10, MOST_ENDINGS = 40, AROUND = 200, PAUSE_MS = 150;
+const AT_ONCE = 10, ENOUGH = 10, BLOCK = 30, MOST_ENDINGS = 40, AROUND = 200, PAUSE_MS = 150, MOST_TRIED = 5;
+const TITLE = 1, HEADING = 2, FILE = 4, MORE = 8, GRADES = [[1, 1], [2, .8], [4, .6], [8, .4], [20, .2]];
+const FORM = .2, OF_FORMS = .7, ENDING = .6; // weights of other forms of words
 
 const loaded = new Map();
+let bytes = 0;
 const load = (name) => {
-  if (!loaded.has(name)) loaded.set(name, fetch(new URL(name, here)).then((answer) => {
+  if (!loaded.has(name)) loaded.set(name, fetch(new URL(name, here)).then(async (answer) => {
     if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-    return answer.json();
+    const content = await answer.arrayBuffer();
+    bytes += content.byteLength;
+    return JSON.parse(new TextDecoder().decode(content));
   }));
   return loaded.get(name);
 };
@@ -23,56 +27,232 @@ const wordsOf = (text) => {
   return apart.match(/[\p{L}\p{N}\p{M}]+/gu) || [];
 };
 
-// The files have words in the order of code points; JavaScript compares UTF-16 units. The orders
-// differ only for rare scripts, whose words may be sought in the wrong file.
-const fileOf = (firsts, word) => {
-  let low = 0, high = firsts.length;
+// A query, parsed as the server does.
+const PART = /(-(?!-))?(?:(site|title|url|lang|type|year|after):)?(?:"([^"]*)(?:"|$)|(\S+))/gi;
+const SHAPES = { year: [/^\d{4}$/, "a year such as 2024"], after: [/^\d{4}(-\d{1,2}){0,2}$/, "a date such as 2024-05-01"] };
+const parsed = (text) => {
+  const query = { words: [], pieces: [], phrases: [], without: [], within: [], filters: [] };
+  for (const [, minus, named = "", quoted, plain] of text.matchAll(PART)) {
+    const value = quoted ?? plain, words = wordsOf(value), name = named.toLowerCase(), isOut = Boolean(minus);
+    const [shape, example] = SHAPES[name] || [];
+    if (shape && isOut) throw new Error(`-${name}:${value} is not a filter: ${name}: takes no minus`);
+    if (shape && !shape.test(value)) throw new Error(`${name}:${value} is not ${example}`);
+    if (name === "title" || name === "url") query.within.push({ name, words, isOut });
+    else if (name) query.filters.push({ name, isOut, value: value.toLowerCase() });
+    else if (isOut) query.without.push(words);
+    else if (quoted !== undefined && words.length > 1) query.phrases.push(words);
+    else {
+      query.words.push(...words);
+      if (words.length) query.pieces.push(words);
+    }
+  }
+  query.sought = [...new Set([query.words, ...query.phrases, ...query.within.filter((part) => !part.isOut).map((part) => part.words)].flat())];
+  return query;
+};
+
+// The place of the last of some sorted texts that is not after another one. The files are in the
+// order of code points, and JavaScript compares UTF-16 units: they differ for rare scripts only.
+const placeIn = (sorted, text) => {
+  let low = 0, high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (firsts[middle] <= word) low = middle + 1; else high = middle;
+    if (sorted[middle] <= text) low = middle + 1; else high = middle;
   }
-  return Math.max(low - 1, 0);
+  return low - 1;
 };
 
-// Adds the pages of a word to a map. `numbers` has its rarity, then the step to each page and its score.
-const addPages = (numbers, into, factor) => {
-  for (let at = 1, page = 0; at < numbers.length; at += 2) {
-    page += numbers[at];
-    into.set(page, Math.max(into.get(page) || 0, numbers[0] * numbers[at + 1] * factor));
+const NOWHERE = { rarity: 0, forms: [], pages: new Map(), isCommon: false };
+const decoded = ([rarity, forms, ...numbers], most) => {
+  const pages = new Map();
+  for (let at = 0, page = 0; at < numbers.length;) {
+    const [step, score, where, count] = numbers.slice(at, at + 4), places = [];
+    for (const apart of numbers.slice(at + 4, at + 4 + count)) places.push((places.at(-1) || 0) + apart);
+    pages.set(page += step, { score, where, places });
+    at += 4 + count;
   }
+  return { rarity, forms: forms ? forms.split(" ") : [], pages, isCommon: pages.size >= most };
 };
 
-// The pages of a word with their scores, and whether pages without it may be found too.
-const lookedUp = async (about, word, isLast) => {
-  const file = fileOf(about.first_words, word);
-  const words = await load(`words/${file}.json`), found = new Map();
-  if (words[word]) addPages(words[word], found, 1);
-  if (isLast && word.length > 1) {
-    const endings = Object.keys(words).filter((other) => other.startsWith(word) && other !== word);
-    for (const other of endings.slice(0, MOST_ENDINGS)) addPages(words[other], found, 0.6);
+// A word with the pages that have it; `endings` are words that it begins.
+const lookedUp = async (about, word) => {
+  const words = about.pages ? await load(`words/${Math.max(placeIn(about.first_words, word), 0)}.json`) : {};
+  const exact = Object.hasOwn(words, word) ? decoded(words[word], about.most_pages) : NOWHERE;
+  return { ...exact, word, endings: Object.keys(words).filter((other) => other !== word && other.startsWith(word)) };
+};
+
+// Whether two words differ by a mistake, or by two if they are long; exchanged letters are one.
+const distance = (word, other) => {
+  let before = [], last = [...Array(other.length + 1).keys()];
+  for (let row = 1; row <= word.length; row += 1) {
+    const costs = [row];
+    for (let column = 1; column <= other.length; column += 1) {
+      let cost = Math.min(last[column] + 1, costs[column - 1] + 1, last[column - 1] + (word[row - 1] !== other[column - 1]));
+      if (row > 1 && column > 1 && word[row - 1] === other[column - 2] && word[row - 2] === other[column - 1]) cost = Math.min(cost, before[column - 2] + 1);
+      costs.push(cost);
+    }
+    [before, last] = [last, costs];
   }
-  return { pages: found, isCommon: (words[word] || []).length > 2 * about.most_pages };
+  return last[other.length];
+};
+const nearest = async (about, word) => {
+  if (word.length < 3 || !/^\p{L}+$/u.test(word)) return [];
+  const beginnings = new Set([word.slice(0, 2), word[1] + word[0], word[0] + word[2], word[1] + word[2]]), near = [];
+  for (const beginning of beginnings) {
+    const file = about.spelling.indexOf(beginning);
+    const words = file < 0 ? [] : await load(`spelling/${file}.json`);
+    for (let at = 0; at < words.length; at += 2) {
+      const other = words[at], apart = Math.abs(other.length - word.length) > 2 || other === word ? 9 : distance(word, other);
+      if (apart <= (word.length < 7 ? 1 : 2)) near.push([other, words[at + 1] * (apart > 1 ? 1e-6 : other.length === word.length && [...other].sort().join() === [...word].sort().join() ? 4 : 1)]);
+    }
+  }
+  return near.sort((one, other) => other[1] - one[1]).slice(0, MOST_TRIED).map(([other]) => other);
+};
+
+// Whether a page has words side by side. Behind the last known place of a word that a page has more
+// often, and on pages beyond the best of a common word, it may be anywhere.
+const together = (page, looked) => {
+  const hits = looked.map((one) => one.pages.get(page));
+  if (hits.some((hit, nth) => !hit && !looked[nth].isCommon)) return false;
+  const first = Math.max(hits.findIndex((hit) => hit && !(hit.where & MORE)), hits.findIndex(Boolean));
+  const fits = (hit, place) => !hit || hit.places.includes(place) || (hit.where & MORE && place > hit.places.at(-1));
+  return first >= 0 && hits[first].places.some((place) => hits.every((hit, nth) => fits(hit, place - first + nth)));
+};
+const haveTogether = (looked) => [...looked[0].pages.keys()].some((page) => together(page, looked));
+
+// The query with words that no page has replaced, and words written as one that no page has together.
+const corrected = async (about, text, query) => {
+  let meant = text;
+  const replace = (word, other) => { meant = meant.replace(new RegExp(`(?<![\\p{L}\\p{N}:"])${word}(?![\\p{L}\\p{N}"])`, "iu"), other); };
+  const known = async (word) => (await lookedUp(about, word)).pages.size;
+  for (const [nth, word] of query.words.entries()) {
+    const looked = await lookedUp(about, word);
+    if (looked.pages.size || (nth === query.words.length - 1 && looked.endings.length)) continue;
+    const [other] = word.length > 3 ? await nearest(about, word) : [];
+    if (other) replace(word, other);
+  }
+  for (const words of meant === text ? query.pieces.filter((piece) => piece.length > 1) : []) {
+    const looked = await Promise.all(words.map((word) => lookedUp(about, word)));
+    if (haveTogether(looked)) continue;
+    for (const [nth, word] of words.entries()) for (const other of await nearest(about, word)) {
+      if (meant === text && await known(other) && haveTogether(looked.with(nth, await lookedUp(about, other)))) replace(word, other);
+    }
+  }
+  return meant;
+};
+
+// The pages that a filter leaves, as a function of the page.
+const filtered = async ({ name, value, isOut }) => {
+  const values = await load(`facets/${name}.json`);
+  if (name === "after") {
+    const [year, month, day] = value.split("-").map(Number), least = Date.UTC(year, (month || 1) - 1, day || 1) / 864e5;
+    return (page) => values.days[page] >= least;
+  }
+  const plain = name === "lang" ? value.split("-")[0] : name === "site" ? value.replace(/^https?:\/\//, "").replace(/[/?#].*/, "").replace(/\.$/, "") : value;
+  const pages = new Set();
+  let page = 0;
+  for (const step of Object.hasOwn(values, plain) ? values[plain] : []) pages.add(page += step);
+  return { keeps: (number) => pages.has(number) !== isOut, name, isOut, pages };
+};
+
+// How near a word probably is to the last place of another one, where its own places are not known.
+const expected = ({ where, places }, other) => {
+  const last = places.at(-1), isBeyond = where & MORE && other.places.at(-1) > last;
+  return isBeyond ? Math.max(2, (last - places[0]) / (places.length - 1) / 2) : Infinity;
+};
+
+// The score of a page for words, as the ranking of the server has it, but for what is only in texts.
+const scored = (about, page, looked, pieces, total) => {
+  const hits = looked.map((one) => one.pages.get(page)), count = looked.length;
+  let score = 0, share = 0, named = 0, written = 0, titled = 0, inTitle = 0, title = 0, near = 0, isForm = false;
+  hits.forEach((hit, nth) => {
+    const part = looked[nth].rarity / total;
+    if (hit || looked[nth].isCommon) share += part;
+    if (!hit) return;
+    score += hit.score * (hit.factor || 1);
+    isForm ||= Boolean(hit.factor);
+    if (hit.where & TITLE) { titled += part; inTitle += 1; title = hit.where >> 4; }
+  });
+  for (const piece of pieces) {
+    const own = piece.map((one) => one.pages.get(page)), part = piece.reduce((sum, one) => sum + one.rarity, 0) / total;
+    if (!own.every((hit) => hit && !hit.factor) || (own.length > 1 && !together(page, piece))) continue;
+    written += part;
+    if (own.every((hit) => hit.where & (TITLE | HEADING | FILE))) named += part;
+    if (own.length > 1) score += Math.max(...own.map((hit) => hit.score)) * 2; // as the index prefers them
+  }
+  for (let nth = 1; nth < count; nth += 1) {
+    const [one, other] = [hits[nth - 1], hits[nth]];
+    if (!one || !other) continue;
+    let apart = Math.min(expected(one, other), expected(other, one));
+    for (const place of one.places) for (const next of other.places) apart = Math.min(apart, next > place ? next - place : place - next + 1);
+    const grade = (GRADES.find(([most]) => apart <= most) || [0, .05])[1];
+    near += grade * (one.where & other.where & TITLE ? 1 : one.where & other.where & HEADING ? .7 : .5);
+  }
+  const says = inTitle && inTitle >= title ? titled : 0, exact = inTitle / count * Math.min(1, inTitle / (title || 1));
+  const isPhrase = count > 1 && hits.every(Boolean) && together(page, looked);
+  const importance = (100 - about.importance.findIndex((pages) => pages > page)) / 100;
+  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 8 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && named > 0)))
+    * (1 + 2.5 * importance / count) * (1 + 6 * (count > 1 ? near / (count - 1) : 0)) * (isForm ? OF_FORMS : 1);
+  return { frequency: score, score: all };
+};
+
+// Rows in the order of the server: the best by frequency of words are ordered by score, then the next.
+const inBlocks = (rows) => {
+  rows.sort((one, other) => other.frequency - one.frequency || one.page - other.page);
+  const blocks = Array.from({ length: Math.ceil(rows.length / BLOCK) }, (_, nth) => rows.slice(nth * BLOCK, (nth + 1) * BLOCK));
+  return blocks.flatMap((block) => block.sort((one, other) => other.score - one.score || one.page - other.page));
+};
+
+// Adds the pages of other forms of a word, which count less than the word itself.
+const withForms = async (about, one, isLast) => {
+  const pages = new Map(one.pages), endings = isLast && one.word.length > 1 ? one.endings.slice(0, MOST_ENDINGS) : [];
+  // As `postgresql` for `postgres`: no stemmer knows all endings.
+  const longer = one.word.length < 6 ? [] : one.endings.filter((other) => other.length <= one.word.length * 4 / 3);
+  for (const [others, factor] of [[[...one.forms, ...longer], FORM], [endings, ENDING]]) for (const other of others) {
+    for (const [page, hit] of (await lookedUp(about, other)).pages) if (!pages.has(page)) pages.set(page, { ...hit, factor });
+  }
+  return { ...one, pages };
+};
+
+const answered = async (about, query) => {
+  const exact = await Promise.all(query.sought.map((word) => lookedUp(about, word)));
+  const looked = await Promise.all(exact.map((one) => withForms(about, one, one.word === query.words.at(-1))));
+  const byWord = (word) => exact[query.sought.indexOf(word)], look = (words) => Promise.all(words.map((word) => lookedUp(about, word)));
+  const filters = await Promise.all(query.filters.map(filtered)), kinds = Object.groupBy(filters.filter((one) => one.keeps && !one.isOut), (one) => one.name);
+  const tests = filters.map((one) => one.keeps ? (page) => one.isOut ? one.keeps(page) : kinds[one.name].some((other) => other.keeps(page)) : one);
+  for (const phrase of query.phrases) tests.push((page) => together(page, phrase.map(byWord)));
+  for (const { name, words, isOut } of query.within) {
+    const hits = await look(words), bit = name === "title" ? TITLE : FILE;
+    tests.push((page) => hits.every((one) => (one.pages.get(page)?.where || 0) & bit) !== isOut);
+  }
+  for (const words of query.without) {
+    const hits = await look(words);
+    if (hits.length) tests.push((page) => !(hits.every((one) => one.pages.has(page)) && (hits.length === 1 || together(page, hits))));
+  }
+  const pieces = query.pieces.map((words) => words.map((word) => looked[query.sought.indexOf(word)]));
+  const total = looked.reduce((sum, one) => sum + one.rarity, 0) || 1, stops = new Set(about.stop_words);
+  const candidates = new Set(looked.length ? looked.flatMap((one) => [...one.pages.keys()]) : Array(about.pages).keys());
+  const needed = looked.filter((one) => !one.isCommon && !(stops.has(one.word) && looked.some((other) => !stops.has(other.word))));
+  const rows = [...candidates].filter((page) => tests.every((test) => test(page))).map((page) => ({
+    page, ...(looked.length ? scored(about, page, looked, pieces, total) : { frequency: -page, score: -page }),
+  }));
+  const whole = rows.filter(({ page }) => needed.every((one) => one.pages.has(page))), lacking = whole.length < ENOUGH ? rows.filter((row) => !whole.includes(row)) : [];
+  const chosen = [...inBlocks(whole), ...inBlocks(lacking)];
+  const common = exact.filter((one) => one.isCommon).map((one) => one.word);
+  const notes = common.length && (tests.length || looked.length === 1) ? [`Of the pages with ${common.map((word) => `“${word}”`).join(", ")}, the best ${about.most_pages.toLocaleString("en")} were looked at.`] : [];
+  return { words: query.sought, pages: chosen.map((row) => row.page), notes };
 };
 
 export const find = async (text) => {
-  const about = await load("about.json"), words = [...new Set(wordsOf(text))];
-  if (!words.length || !about.pages) return { words, pages: [] };
-  const found = await Promise.all(words.map((word, at) => lookedUp(about, word, at === words.length - 1)));
-  const scores = new Map(), counts = new Map();
-  for (const { pages } of found) for (const [page, score] of pages) {
-    scores.set(page, (scores.get(page) || 0) + score);
-    counts.set(page, (counts.get(page) || 0) + 1);
-  }
-  const needed = found.filter((one) => !one.isCommon);
-  const hasAll = (page) => needed.every((one) => one.pages.has(page));
-  const all = [...scores.keys()].filter(hasAll), some = all.length ? all : [...scores.keys()];
-  return { words, pages: some.sort((one, other) => counts.get(other) - counts.get(one) || scores.get(other) - scores.get(one) || one - other) };
+  const about = await load("about.json"), query = parsed(text);
+  if (!query.sought.length && !query.filters.length) return { words: [], pages: [], notes: text.trim() ? ["There is no word to search for."] : [] };
+  const meant = await corrected(about, text, query);
+  const answer = await answered(about, meant === text ? query : parsed(meant));
+  if (meant !== text) answer.notes.unshift(`No page has the words as typed. Shown is “${meant}”.`);
+  if (about.indexed) answer.notes.push(`Indexed ${about.indexed.pages.toLocaleString("en")} of ${about.indexed.of.toLocaleString("en")} pages.`);
+  return answer;
 };
 
-const pageAt = async (number) => {
-  const { pages_a_file: each } = await load("about.json");
-  return (await load(`pages/${Math.floor(number / each)}.json`))[number % each];
-};
+export const pageAt = async (number) => load(`pages/${Math.floor(number / (await load("about.json")).pages_a_folder)}/${number}.json`);
 
 const element = (tag, attributes, ...children) => {
   const made = Object.assign(document.createElement(tag), attributes);
@@ -107,33 +287,37 @@ const shownResult = async (number, words) => {
 };
 
 const makeSearch = (input, place) => {
-  const told = element("p", {}), results = element("ol", { id: "results" });
+  const status = element("p", {}), results = element("ol", { id: "results" });
   const more = element("button", { type: "button", hidden: true }, "More results");
-  told.setAttribute("role", "status");
+  status.setAttribute("role", "status");
   results.setAttribute("aria-label", "Results");
-  place.append(told, results, more);
-  let asked = 0, found = { words: [], pages: [] }, timer = null;
+  place.append(status, results, more);
+  let asked = 0, answer = { words: [], pages: [], notes: [] }, timer = null;
 
   const show = async () => {
     const mine = asked, begin = results.children.length;
-    const rows = await Promise.all(found.pages.slice(begin, begin + AT_ONCE).map((number) => shownResult(number, found.words)));
+    const rows = await Promise.all(answer.pages.slice(begin, begin + AT_ONCE).map((number) => shownResult(number, answer.words)));
     if (mine !== asked) return;
     results.append(...rows);
-    more.hidden = results.children.length >= found.pages.length;
+    more.hidden = results.children.length >= answer.pages.length;
     if (begin && rows.length) rows[0].querySelector("a")?.focus();
   };
   const ask = async () => {
-    const mine = ++asked, text = input.value;
+    const mine = ++asked, text = input.value, before = bytes;
     try {
-      const answer = await find(text);
+      const found = await find(text);
       if (mine !== asked) return; // there is a later query
-      found = answer;
+      answer = found;
       results.replaceChildren();
       more.hidden = true;
-      told.textContent = !found.words.length ? "" : found.pages.length ? `${found.pages.length.toLocaleString("en")} ${found.pages.length === 1 ? "page" : "pages"} found` : "No page has these words.";
       await show();
+      if (mine !== asked) return;
+      const count = found.pages.length, size = `${Math.ceil((bytes - before) / 1000).toLocaleString("en")} kB loaded.`;
+      const said = count ? `${count.toLocaleString("en")} ${count === 1 ? "page" : "pages"} found.` : found.words.length ? "No page has these words." : "";
+      status.textContent = [...found.notes, said, bytes > before ? size : ""].filter(Boolean).join(" ");
     } catch (error) {
-      told.textContent = `The search does not answer: ${error.message}`;
+      results.replaceChildren();
+      status.textContent = error.message;
     }
   };
   input.form?.addEventListener("submit", (event) => { event.preventDefault(); ask(); });

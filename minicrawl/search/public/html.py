@@ -5,10 +5,12 @@ Links are relative, so that a proxy may serve the page below any path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from email.utils import formatdate
 from html import escape
 from urllib.parse import urlencode
 
+from minicrawl.search.page_look import PageLook
 from minicrawl.search.searching import Answered, Finder, Result, SearchRequest
 from minicrawl.wording import counted, iso, visible
 
@@ -72,7 +74,7 @@ def _number(text: str, usual: int, most: int) -> int:
 OPENSEARCH = """<?xml version="1.0" encoding="UTF-8"?>
 <OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
 <ShortName>{short}</ShortName>
-<Description>Search {name}</Description>
+<Description>{text}</Description>
 <InputEncoding>UTF-8</InputEncoding>
 <Url type="text/html" template="{base}?q={{searchTerms}}&amp;page={{startPage?}}"/>
 <Url type="application/json"
@@ -90,10 +92,10 @@ _TEMPLATE = """<!doctype html>
 <link rel="stylesheet" href="style.css">
 <link rel="search" type="application/opensearchdescription+xml" href="opensearch.xml"
  title="{name}">
-</head>
+{feed}</head>
 <body>
 <a class="skip" href="#main">Skip to the results</a>
-<header><h1><a href="./">Search {name}</a></h1>
+<header><h1><a href="./">{logo}</a></h1>
 <form role="search" action="./" method="get">
 <label for="q">Words to find</label>
 <div class="row"><input id="q" name="q" type="search" value="{text}" maxlength="{longest}"
@@ -105,19 +107,47 @@ _TEMPLATE = """<!doctype html>
 </body>
 </html>
 """
+_FEED_LINK = """<link rel="alternate" type="application/rss+xml" href="{query}"
+ title="New pages that match">
+"""
 _FACET_NAMES = {"host": "Site", "type": "Type", "language": "Language", "year": "Year"}
 _FILTERS = {"host": "site", "type": "type", "language": "lang", "year": "year"}
 
 
-def html_page(name: str, query: PublicQuery, content: str) -> str:
-    title = f"{query.text} - Search {name}" if query.text else f"Search {name}"
+FEED = """<?xml version="1.0" encoding="UTF-8"?>
+<rss version="2.0"><channel>
+<title>{title}</title><link>{link}</link><description>New pages that match.</description>
+{items}
+</channel></rss>
+"""
+
+
+def feed_items(results: Iterable[Result]) -> Iterator[str]:
+    """Yield the items of an RSS feed."""
+    for result in results:
+        entry = result.entry
+        yield (
+            f"<item><title>{_safe(entry.title or entry.url)}</title><link>{_safe(entry.url)}</link>"
+            f"<guid>{_safe(entry.url)}</guid><pubDate>{formatdate(entry.at)}</pubDate>"
+            f"<description>{_safe(result.snippet.text)}</description></item>"
+        )
+
+
+def html_page(look: PageLook, query: PublicQuery, content: str) -> str:
+    title = f"{query.text} - {look.title}" if query.text else look.title
     return _TEMPLATE.format(
         title=_safe(title),
-        name=_safe(name),
+        name=_safe(look.title),
+        logo=_safe(look.logo),
+        feed=_FEED_LINK.format(query=_feed_of(query)) if query.text else "",
         text=escape(query.text),
         longest=LONGEST_PUBLIC_QUERY,
         content=content,
     )
+
+
+def _feed_of(query: PublicQuery) -> str:
+    return escape(f"feed.xml?{urlencode({'q': query.text})}")
 
 
 def _safe(text: str) -> str:
@@ -125,11 +155,12 @@ def _safe(text: str) -> str:
     return escape(visible(text))
 
 
-def about_html(pages: int) -> str:
-    return notice(
+def about_html(pages: int, text: str) -> str:
+    usual = (
         f"{counted(pages, 'page')}. Some results may lack a few words. Quotes find an exact "
         "phrase, and a minus leaves out a word."
     )
+    return notice(text or usual)
 
 
 def notice(text: str) -> str:
@@ -154,6 +185,7 @@ def results_html(query: PublicQuery, answer: Answered) -> Iterator[str]:
     yield from _facets(query, answer)
     yield "</div>"
     yield from _other_pages(query, answer)
+    yield f'<p class="facts"><a href="{_feed_of(query)}">Feed of new pages that match</a></p>'
 
 
 def _result(result: Result) -> str:

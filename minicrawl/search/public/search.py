@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from html import escape
@@ -20,34 +20,37 @@ from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.search.indexing.index_folder import Completeness, has_index, lack_of
+from minicrawl.search.page_look import page_look
 from minicrawl.search.public.guard import CPU_S, DUE, PublicGuard, Turns, refused, search_rate_limit
 from minicrawl.search.public.html import (
+    FEED,
     LONGEST_PUBLIC_QUERY,
     OPENSEARCH,
     PublicQuery,
     about_html,
+    feed_items,
     html_page,
     notice,
     results_html,
 )
 from minicrawl.search.public.rate_limit import RateLimit
 from minicrawl.search.searching import Answered, Finder
-from minicrawl.search.serving import PAGE_FOLDER
 from minicrawl.store.reader import search_folder
-from minicrawl.wording import iso
+from minicrawl.wording import iso, visible
 
 T = TypeVar("T")
 
 
 MOST_WAITING = 32
 _SUGGESTED = 8
+_MOST_NEW = 50
 _LONGEST_SHORT_NAME = 16
 
 
@@ -55,14 +58,20 @@ class PublicSearch:
     """HTTP endpoints of the public search page."""
 
     def __init__(
-        self, store: Path, base: str = "", say: Callable[[str], None] = lambda _: None
+        self,
+        store: Path,
+        base: str = "",
+        say: Callable[[str], None] = lambda _: None,
+        look: Mapping[str, str | Sequence[str]] = {},
     ) -> None:
         self._store, self._base, self._say = store, base, say
         self._folder = search_folder(store)
-        self._name = (urlsplit(base).hostname if base else None) or store.stem
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
         self._turns = Turns()
         self._finder, self._fault = Finder(self._folder), ""
+        name = urlsplit(base).hostname if base else None
+        self._look = page_look(self._folder, look, name or self._finder.only_host)
+        self._style = self._look.style()
 
     def app(self, limit: RateLimit) -> ASGIApp:
         """Return the application."""
@@ -71,7 +80,8 @@ class PublicSearch:
             Route("/search.json", self._json),
             Route("/suggest", self._suggest),
             Route("/opensearch.xml", self._description),
-            Route("/style.css", _style),
+            Route("/feed.xml", self._feed),
+            Route("/style.css", self._css),
         ]
         handlers = {_BusyError: _busy}
         app = Starlette(routes=routes, exception_handlers=handlers)
@@ -80,14 +90,45 @@ class PublicSearch:
     async def _html(self, request: Request) -> Response:
         query = PublicQuery(request.query_params)
         if not query.text:
-            pages = await self._answer(request, len)
-            return _html(html_page(self._name, query, about_html(pages)), 200)
+            pages, lack = await self._answer(
+                request, lambda finder: (len(finder), lack_of(self._store))
+            )
+            return self._page(query, about_html(pages, self._look.text), lack)
         try:
             answer, lack = await self._answer(request, self._with_lack(query))
         except UsageError as error:
-            return _html(html_page(self._name, query, notice(str(error))), 422)
+            return self._page(query, notice(str(error)), None, 422)
+        return self._page(query, "".join(results_html(query, answer)), lack)
+
+    def _page(
+        self, query: PublicQuery, content: str, lack: Completeness | None, status: int = 200
+    ) -> Response:
         said = notice(f"{lack}; the rest follows") if lack else ""
-        return _html(html_page(self._name, query, said + "".join(results_html(query, answer))), 200)
+        page = html_page(self._look, query, said + content)
+        return Response(page, status, media_type="text/html")
+
+    async def _feed(self, request: Request) -> Response:
+        query = PublicQuery(request.query_params)
+        try:
+            results = await self._answer(
+                request, lambda finder: finder.newest(query.text, _MOST_NEW)
+            )
+        except UsageError as error:
+            return JSONResponse({"error": str(error)}, 422)
+        title, link = f"{query.text} - {self._look.title}", self._own(request)
+        xml = FEED.format(
+            title=escape(visible(title)),
+            link=f"{escape(link)}{query.link(query.text).removeprefix('./')}",
+            items="\n".join(feed_items(results)),
+        )
+        return Response(xml, media_type="application/rss+xml")
+
+    async def _css(self, _request: Request) -> Response:
+        return Response(self._style, media_type="text/css")
+
+    def _own(self, request: Request) -> str:
+        """Return the URL of the page."""
+        return self._base or str(request.base_url)
 
     def _with_lack(
         self, query: PublicQuery
@@ -114,11 +155,11 @@ class PublicSearch:
         return Response(json.dumps([text, texts]), media_type="application/x-suggestions+json")
 
     async def _description(self, request: Request) -> Response:
-        base = self._base or str(request.base_url)
         xml = OPENSEARCH.format(
-            short=escape(self._name[:_LONGEST_SHORT_NAME]), name=escape(self._name),
-            base=escape(base),
-        )  # fmt: skip
+            short=escape(self._look.logo[:_LONGEST_SHORT_NAME]),
+            text=escape(self._look.text or self._look.title),
+            base=escape(self._own(request)),
+        )
         return Response(xml, media_type="application/opensearchdescription+xml")
 
     async def _answer(self, request: Request, make: Callable[[Finder], T]) -> T:
@@ -155,16 +196,12 @@ async def _busy(_request: Request, _error: Exception) -> Response:
     return refused("too many searches at once: ask again in a moment", 503, 0)
 
 
-def _html(text: str, status: int) -> Response:
-    return Response(text, status, media_type="text/html")
-
-
-async def _style(_request: Request) -> Response:
-    return FileResponse(PAGE_FOLDER / "public.css", media_type="text/css")
-
-
 def serve_publicly(
-    store: Path, place: tuple[str | None, int | None], base: str, say: Callable[[str], None]
+    store: Path,
+    place: tuple[str | None, int | None],
+    base: str,
+    look: Mapping[str, str | Sequence[str]],
+    say: Callable[[str], None],
 ) -> None:
     """Serve the page at a host and port, until the process is told to end."""
     host, port = place[0] or LOOPBACK, place[1]
@@ -173,7 +210,7 @@ def serve_publicly(
     with listening(host, port) as listener:
         name = f"[{host}]" if ":" in host else host
         own = f"http://{name}:{int(listener.getsockname()[1])}/"
-        app = PublicSearch(store, base, say).app(search_rate_limit())
+        app = PublicSearch(store, base, say, look).app(search_rate_limit())
         server = LimitedServer(app)
         say(f"{base or own}  (listening at {own})" if base else own)
         server.run_at(listener)

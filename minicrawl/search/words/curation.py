@@ -11,13 +11,13 @@ import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minicrawl.errors import UsageError
 from minicrawl.search.words.query import Phrase, sought_words
 from minicrawl.web.words import of_phrase
 
-_CURATED = ("synonyms", "pins")
+_CURATED = ("synonyms", "pins", "page")
 
 
 class Curation(NamedTuple):
@@ -44,15 +44,7 @@ def file_of(folder: Path) -> Path:
 
 def curation(folder: Path) -> Curation:
     """Return the synonyms and pins of an index. Raises UsageError if the file has a mistake."""
-    file = file_of(folder)
-    if not file.is_file():
-        return Curation({}, {})
-    try:
-        document = tomllib.loads(file.read_text("utf-8"))
-    except (ValueError, OSError) as error:
-        raise UsageError(f"{file}: {error}") from error
-    if unknown := document.keys() - set(_CURATED):
-        raise UsageError(f"{file}: {min(unknown)!r} is not one of {', '.join(_CURATED)}")
+    file, document = file_of(folder), _document(folder)
     groups, pins = document.get("synonyms", []), document.get("pins", {})
     if not isinstance(groups, list) or not all(map(_is_text_list, groups)):
         raise UsageError(f"{file}: synonyms must be lists of words, such as [['tv', 'television']]")
@@ -62,6 +54,27 @@ def curation(folder: Path) -> Curation:
         " ".join(dict.fromkeys(sought_words(text))): tuple(urls) for text, urls in pins.items()
     }
     return Curation(_synonyms(groups), pinned)
+
+
+def page_table(folder: Path) -> dict[str, Any]:
+    """Return the table `page` of the file: what `PageLook` has."""
+    table = _document(folder).get("page", {})
+    if not isinstance(table, dict) or table.keys() - {"title", "logo", "text", "colors"}:
+        raise UsageError(f"{file_of(folder)}: page may have title, logo, text and colors")
+    return table
+
+
+def _document(folder: Path) -> dict[str, Any]:
+    file = file_of(folder)
+    if not file.is_file():
+        return {}
+    try:
+        document = tomllib.loads(file.read_text("utf-8"))
+    except (ValueError, OSError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    if unknown := document.keys() - set(_CURATED):
+        raise UsageError(f"{file}: {min(unknown)!r} is not one of {', '.join(_CURATED)}")
+    return document
 
 
 def _is_text_list(value: object) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -17,6 +18,7 @@ pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
 from minicrawl.cli import main
+from minicrawl.errors import UsageError
 from minicrawl.search.beside_crawl import Indexing
 from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.public import guard
@@ -46,6 +48,49 @@ PAGES = {
 }
 
 
+LOOK = {"title": "Find <quays>", "logo": "Quays", "text": "All & quays", "colors": ["link=#800"]}
+"""Options of the look of a page."""
+
+
+def test_a_page_has_the_look_of_its_options_or_of_the_file_beside_the_store(store: Path) -> None:
+    file = store.with_name("crawl.db-search.toml")
+    search = PublicSearch(store, BASE, look=LOOK)
+    page, style, description = asked_of(search, "/", "/style.css", "/opensearch.xml")
+    assert "<title>Find &lt;quays&gt;</title>" in page.text
+    assert ">Quays</a></h1>" in page.text
+    assert "All &amp; quays" in page.text
+    assert "--link: #800" in style.text
+    root = ElementTree.fromstring(description.text)
+    assert [root[at].text for at in (0, 1)] == ["Quays", "All & quays"]
+    file.write_text('[page]\ntitle = "Of the file"\nlogo = "File"')
+    try:
+        (page,) = asked_of(PublicSearch(store, look={"logo": "Quays"}), "/")
+        assert "<title>Of the file</title>" in page.text
+        assert ">Quays</a></h1>" in page.text
+        file.write_text("[page]\nfont = 3")
+        with pytest.raises(UsageError, match="page may have title"):
+            PublicSearch(store)
+    finally:
+        file.unlink()
+    (page,) = asked_of(PublicSearch(store), "/")
+    assert "<title>Search</title>" in page.text  # not the name of a file
+    with pytest.raises(UsageError, match="is not a colour"):
+        PublicSearch(store, look={"colors": ["link=red;x"]})
+
+
+def test_a_feed_has_the_pages_that_match_the_latest_first(store: Path) -> None:
+    feed, refused = asked_of(PublicSearch(store, BASE), "/feed.xml?q=harbour", "/feed.xml?q=-x")
+    channel = ElementTree.fromstring(feed.text)[0]
+    dates = [parsedate_to_datetime(item.findtext("pubDate") or "") for item in channel.iter("item")]
+    assert len(dates) == len(PAGES)
+    assert dates == sorted(dates, reverse=True)
+    assert EVIL in {
+        (item.findtext("title") or "").partition(" ")[0] for item in channel.iter("item")
+    }
+    assert channel.findtext("link") == f"{BASE}?q=harbour"
+    assert refused.status_code == 422
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return indexed(tmp_path_factory.mktemp("public") / "crawl.db", PAGES)
@@ -57,10 +102,14 @@ def client_for(search: PublicSearch, limit: RateLimit | None = None) -> httpx.As
 
 
 def asked(store: Path, *urls: str) -> list[httpx.Response]:
+    return asked_of(PublicSearch(store, BASE), *urls)
+
+
+def asked_of(search: PublicSearch, *urls: str) -> list[httpx.Response]:
     """Return the responses of one server whose clock stands still."""
 
     async def ask() -> list[httpx.Response]:
-        async with client_for(PublicSearch(store, BASE), search_rate_limit(lambda: 0.0)) as client:
+        async with client_for(search, search_rate_limit(lambda: 0.0)) as client:
             return [await client.get(url) for url in urls]
 
     return asyncio.run(ask())
