@@ -42,7 +42,6 @@ class Lobby:
         loop.add_reader(accepted, self._read, accepted)
 
     def owing(self) -> Iterator[Owing]:
-        """Return all newcomers."""
         for accepted, (address, since, _) in self._newcomers.items():
             yield address, since, partial(self._close, accepted)
 

@@ -237,7 +237,6 @@ class Dashboard:
 
 
 def page_routes(files: Mapping[str, Path]) -> list[Route]:
-    """Return the routes of a page and its files."""
 
     async def sent(request: Request) -> Response:
         path = files.get(request.path_params.get("name", "index.html"))

@@ -29,7 +29,7 @@ from minicrawl.report.progress.samples import Sample, samples
 from minicrawl.report.progress.sampling_process import shown_sample
 from minicrawl.report.selected_graph import HostGraph, PageGraph
 from minicrawl.report.selected_pages import PageSelection, rows
-from minicrawl.report.snapshot import snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states import explanation
 from minicrawl.report.states.errors import KINDS, errors
 from minicrawl.states import State
@@ -181,11 +181,9 @@ class Views:
             return {"known": len(view), "pages": best}
 
     async def start(self, form: Form) -> None:
-        """Start a crawl from the form."""
         await self.launcher.start(form)
 
     async def dry_run(self, form: Form) -> str:
-        """Return the output of a dry run of the form."""
         return await self.launcher.dry_run(form)
 
     def control(self, action: Json) -> Json:
@@ -232,20 +230,7 @@ class Views:
         """Return the best pages with all these words in URL or title."""
         at = self.moment()
         with snapshot(self.store) as view:
-            pages = questions.pages_with(view.connection, text.split())
-            best = sorted(pages, key=lambda page: -view.importance[page])[:FOUND_SHOWN]
-            titles = {row.page: row.title for row in questions.documents(view.connection, best)}
-            places = questions.locations(view.connection, best)
-            rows = [
-                {
-                    "url": url,
-                    "title": titles.get(page, ""),
-                    "importance": float(view.importance[page]),
-                    "state": State(int(view.states[page])).label,
-                }
-                for page, url in zip(best, places.urls, strict=True)
-            ]
-            return {"at": at, "pages": rows}
+            return {"at": at, "pages": pages_named(view, text, FOUND_SHOWN)}
 
     def page(self, url: str) -> Json:
         """Return the explanation of one page: its rank, its givers and its receivers."""
@@ -277,6 +262,23 @@ class Views:
                 if link[0] != link[1] and link[0] in chosen and link[1] in chosen
             ]
             return {"nodes": nodes, "links": ends, "known": len(view), "at": at}
+
+
+def pages_named(view: Snapshot, text: str, count: int) -> list[Json]:
+    """Return the most important pages with all these words in URL or title."""
+    pages = questions.pages_with(view.connection, text.split())
+    best = sorted(pages, key=lambda page: -view.importance[page])[:count]
+    titles = {row.page: row.title for row in questions.documents(view.connection, best)}
+    urls = questions.locations(view.connection, best).urls
+    return [
+        {
+            "url": url,
+            "title": titles.get(page, ""),
+            "importance": float(view.importance[page]),
+            "state": State(int(view.states[page])).label,
+        }
+        for page, url in zip(best, urls, strict=True)
+    ]
 
 
 def process_usage(pid: int | None, *, is_tree: bool) -> Json:

@@ -1,13 +1,11 @@
-"""What a server keeps open between questions: a snapshot, names of pages, an audit."""
+"""What a server keeps open between questions: a snapshot and an audit."""
 
 import time
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +14,8 @@ from pydantic import Field
 from minicrawl.report.archived import made_texts
 from minicrawl.report.links.backlinks import backlinks
 from minicrawl.report.selected_pages import hosts_named
-from minicrawl.report.snapshot import Snapshot, places_of_largest, snapshot
+from minicrawl.report.snapshot import Snapshot, snapshot
 from minicrawl.report.states.changes import ChangedPages
-from minicrawl.store import questions
 from minicrawl.store.reader import LOG, file_beside
 
 if TYPE_CHECKING:
@@ -31,11 +28,6 @@ IDLE_S = 30.0
 """Idle time after which the store is closed: while it is open, SQLite's write-ahead log only grows.
 """
 _SHARE_OF_LOADING = 0.1
-MOST_SEARCHED = 50_000
-"""Number of pages whose URLs and titles `search` reads without an index. To read those of all pages
-takes 2 s for a million; `sql` can do it.
-"""
-_AT_ONCE = 10_000
 
 
 class Renewal:
@@ -78,50 +70,15 @@ class Renewal:
         return marks
 
 
-class NamedPage(NamedTuple):
-    """Page as `search` shows it."""
-
-    url: str
-    title: str
-    importance: float
-
-
-class NamedPages:
-    """The most important pages, in order, to be searched for words."""
-
-    def __init__(self, pages: Iterable[NamedPage]) -> None:
-        self._pages = list(pages)
-        # One text, since to look into 50,000 texts takes far longer. No word has a line break.
-        texts = [f"{page.url} {page.title}".lower().replace("\n", " ") for page in self._pages]
-        self._text = "\n".join(texts)
-        self._ends = list(accumulate(len(text) + 1 for text in texts))
-
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    def having(self, words: Sequence[str]) -> Iterator[NamedPage]:
-        """Yield the pages with all these words in URL or title."""
-        rarest = min(words, key=self._text.count, default="")
-        at = self._text.find(rarest)
-        while 0 <= at < len(self._text):
-            place = bisect_right(self._ends, at)
-            start, at = self._ends[place - 1] if place else 0, self._ends[place]
-            text = self._text[start:at]
-            if all(word in text for word in words):
-                yield self._pages[place]
-            at = self._text.find(rarest, at)
-
-
 class HeldSnapshot:
-    """Snapshot shared by several questions, with the named and changed pages that they ask for."""
+    """Snapshot shared by several questions, with the changed pages that they ask for."""
 
-    def __init__(self, store: Path, most_named: int = MOST_SEARCHED) -> None:
-        self._store, self.most_named = store, most_named
+    def __init__(self, store: Path) -> None:
+        self._store = store
         self._open = ExitStack()
         self._seen: Snapshot | None = None
         self._renewal = Renewal(store)
         self._changes: dict[float | None, ChangedPages] = {}
-        self._named: NamedPages | None = None
         self._texts: made_texts.MadeTexts | None = None
         self._is_indexed = False
 
@@ -149,13 +106,6 @@ class HeldSnapshot:
             self._changes = {since: ChangedPages(view, since)}
         return self._changes[since]
 
-    def named(self) -> NamedPages:
-        """Return the most important pages."""
-        view = self.get()
-        if self._named is None:
-            self._named = NamedPages(_named(view, self.most_named))
-        return self._named
-
     def texts(self) -> made_texts.MadeTexts:
         """Return the maker of main texts, whose process knows the hosts that it has seen."""
         view = self.get()
@@ -165,20 +115,10 @@ class HeldSnapshot:
 
     def close(self) -> None:
         """Leave the store."""
-        self._seen = self._named = self._texts = None
+        self._seen = self._texts = None
         self._is_indexed = False
         self._changes.clear()
         self._open.close()
-
-
-def _named(snapshot: Snapshot, most: int) -> Iterator[NamedPage]:
-    best = places_of_largest(snapshot.importance, most)[:most].tolist()
-    for start in range(0, len(best), _AT_ONCE):
-        pages = best[start : start + _AT_ONCE]
-        titles = {row.page: row.title for row in questions.documents(snapshot.connection, pages)}
-        urls = questions.locations(snapshot.connection, pages).urls
-        for page, url in zip(pages, urls, strict=True):
-            yield NamedPage(url, titles.get(page, ""), float(snapshot.importance[page]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +140,6 @@ class HeldAudit:
 
     @classmethod
     def of(cls, store: Path) -> "HeldAudit":
-        """Audit the store."""
         from minicrawl.audit.findings import audited
 
         renewal = Renewal(store)

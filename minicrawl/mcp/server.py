@@ -26,7 +26,7 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.mcp.answers import NOTICE, Answer, answer
 from minicrawl.mcp.crawl_grant import CrawlGrant
 from minicrawl.mcp.crawl_tool import CrawlTool
-from minicrawl.mcp.held_store import IDLE_S, MOST_SEARCHED
+from minicrawl.mcp.held_store import IDLE_S
 from minicrawl.mcp.tools import StoreTools
 
 TOKEN_VARIABLE = "MCP_TOKEN"
@@ -44,13 +44,12 @@ def server_for(
     grant: CrawlGrant | None = None,
     *,
     idle_s: float = IDLE_S,
-    most_searched: int = MOST_SEARCHED,
 ) -> MCPServer[Any]:
     """Return a server with the tools of a store, and with the tool that crawls if granted.
 
     It closes the store after `idle_s` without a question.
     """
-    tools = StoreTools(store, most_searched)
+    tools = StoreTools(store)
     thread = _ToolThread(tools, idle_s)
 
     @asynccontextmanager

@@ -7,17 +7,17 @@ million pages.
 
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from minicrawl.control import ControlRequest, Verb, ask
+from minicrawl.dashboard.views import pages_named
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.json_values import to_json
 from minicrawl.mcp.answers import Answer, answer, answer_with_rows, text_of_page
-from minicrawl.mcp.held_store import MOST_SEARCHED, HeldAudit, HeldSnapshot, Host
+from minicrawl.mcp.held_store import HeldAudit, HeldSnapshot, Host
 from minicrawl.report.archived import page_versions
 from minicrawl.report.links.backlinks import Linked, backlinks, links
 from minicrawl.report.progress import crawl_status
@@ -38,9 +38,9 @@ _PATIENCE_S = 0.5
 class StoreTools:
     """Tools of one store."""
 
-    def __init__(self, store: Path, most_searched: int = MOST_SEARCHED) -> None:
+    def __init__(self, store: Path) -> None:
         self._store = store
-        self._held = HeldSnapshot(store, most_searched)
+        self._held = HeldSnapshot(store)
         self._audit: HeldAudit | None = None
         self._search: Callable[[str, int], Answer] | None = None
 
@@ -84,10 +84,8 @@ class StoreTools:
         hits = self._search(query, count) if self._search else None
         if hits:
             return hits
-        pages = self._held.named()
-        rows = list(islice(pages.having(query.lower().split()), count))
-        few = f" of the {len(pages):,} most important pages" * (len(pages) == self._held.most_named)
-        return answer_with_rows(rows, {"searched": f"URLs and titles{few}"})
+        rows = pages_named(self._held.get(), query, count)
+        return answer_with_rows(rows, {"searched": "URLs and titles"})
 
     def page(
         self,

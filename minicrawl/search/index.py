@@ -166,7 +166,6 @@ class SearchIndex:
             self._writing.add_document(document)
 
     def remove(self, page: int) -> None:
-        """Remove a page."""
         with index_errors(self._folder):
             self._writing.delete_documents_by_term("page", page)
 
@@ -309,28 +308,24 @@ class SearchIndex:
         Pages with the words as typed come before those with other forms. The other pages have half
         of the words or more. If few pages have all words, more pages with any word follow.
         """
+        import tantivy
+
         # One query for each kind. In one query for all, a page with the rarest word ten times could
         # come before one with all words, and another form before the exact one.
         with_all = self._hits(self._query(query, weights, is_exact=True), count)
         if len(with_all) < count:
             with_all = _joined(with_all, self._hits(self._query(query, weights), count))[:count]
-        lacking = self._lacking(query, weights)
+        lacking = list[Hit]()
+        if len(query.words) > 1:  # half of the words or more, but not all as typed
+            half = self._query(query, weights, least=(len(query.words) + 1) // 2)
+            every = self._query(query, weights, is_exact=True)
+            parts = [(tantivy.Occur.Must, half), (tantivy.Occur.MustNot, every)]
+            lacking = self._hits(tantivy.Query.boolean_query(parts), LACKING)
         if len(with_all) < ENOUGH:
             any_word = self._query(query, weights, least=1)
             lacking = _joined(lacking, self._hits(any_word, 2 * count + CANDIDATES))
         pages = {hit.page for hit in with_all}
         return with_all, [hit for hit in lacking if hit.page not in pages]
-
-    def _lacking(self, query: Query, weights: FieldWeights) -> list[Hit]:
-        """Return the best pages with half of the words or more, but not with all as typed."""
-        import tantivy
-
-        if len(query.words) < 2:  # noqa: PLR2004 - one word is all words
-            return []
-        half = self._query(query, weights, least=(len(query.words) + 1) // 2)
-        every = self._query(query, weights, is_exact=True)
-        parts = [(tantivy.Occur.Must, half), (tantivy.Occur.MustNot, every)]
-        return self._hits(tantivy.Query.boolean_query(parts), LACKING)
 
     def matches(self, query: Query, count: int) -> list[Hit]:
         """Return pages that have all words in their exact form, in no particular order."""

@@ -74,15 +74,15 @@ class IndexQueries:
         parts += [(must, part) for part in self._filters(query)]
         if not parts:
             parts = [(must, tantivy.Query.all_query())]
-        parts += [(tantivy.Occur.MustNot, part) for part in self._unwanted(query)]
+        without = (
+            *map(self.phrase, query.without),
+            *(self._in_field(FILTERS[name], phrase) for name, phrase in query.not_within),
+            *(self._term("site", site) for site in query.not_sites),
+            *(self._term("language", language) for language in query.not_languages),
+            *(self._term("type", name) for name in query.not_types),
+        )
+        parts += [(tantivy.Occur.MustNot, part) for part in without]
         return tantivy.Query.boolean_query(parts)
-
-    def _unwanted(self, query: Query) -> Iterator[tantivy.Query]:
-        yield from map(self.phrase, query.without)
-        yield from (self._in_field(FILTERS[name], phrase) for name, phrase in query.not_within)
-        yield from (self._term("site", site) for site in query.not_sites)
-        yield from (self._term("language", language) for language in query.not_languages)
-        yield from (self._term("type", name) for name in query.not_types)
 
     def _filters(self, query: Query) -> Iterator[tantivy.Query]:
         import tantivy

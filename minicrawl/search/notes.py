@@ -125,7 +125,6 @@ class Notes:
 
     @property
     def version(self) -> int:
-        """Version of the index."""
         return int(self._meta("version") or 0)
 
     def record_store(self, store: str) -> None:
@@ -134,7 +133,6 @@ class Notes:
         self._set("version", str(VERSION))
 
     def begin(self) -> None:
-        """Begin a transaction."""
         if self._connection.in_transaction:
             self._connection.execute("ROLLBACK")
         self._connection.execute("BEGIN IMMEDIATE")

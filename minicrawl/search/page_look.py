@@ -37,7 +37,6 @@ class PageLook(NamedTuple):
     """Variables of the style sheet with their values, such as `link=#8a1c1c`."""
 
     def style(self) -> str:
-        """Return the style sheet."""
         rules = [(PAGE_FOLDER / "public.css").read_text("utf-8")]
         for color in self.colors:
             match = _COLOR.fullmatch(color)
@@ -52,7 +51,6 @@ class PageLook(NamedTuple):
         return "".join(rules)
 
     def static_page(self) -> str:
-        """Return the page of a static search."""
         page = (PAGE_FOLDER / "static.html").read_text("utf-8")
         for name, value in (("title", self.title), ("logo", self.logo), ("text", self.text)):
             page = page.replace(f"{{{name}}}", escape(visible(value)))

@@ -176,23 +176,16 @@ def _within(words: Sequence[str]) -> str:
     return f" {' '.join(words)} "
 
 
-class _Anchored(NamedTuple):
-    """Parts of the score that anchor texts of several sites contribute."""
-
-    title: float = 0.0
-    heading: float = 0.0
-    phrase: float = 0.0
-
-
 def agreement(sites: int) -> float:
     """Return the weight of an anchor text on this many sites: 0 for one, below 1 for many."""
     return (sites - 1) / (sites + 2) if sites else 0.0
 
 
-def _anchored(sought: Sought, stored: StoredEntry) -> _Anchored:
+def _anchored(sought: Sought, stored: StoredEntry) -> tuple[float, float, float]:
+    """Return the parts `title`, `heading` and `phrase` that anchor texts contribute."""
     about = stored.about
     if len(set(about.anchor_sites)) < 2:  # noqa: PLR2004 - one site decides nothing
-        return _Anchored()
+        return 0.0, 0.0, 0.0
     links = [
         (_within([anchor]), site)
         for anchor, site in zip(about.anchors, about.anchor_sites, strict=True)
@@ -201,28 +194,20 @@ def _anchored(sought: Sought, stored: StoredEntry) -> _Anchored:
     def said(piece: str) -> float:
         return agreement(len({site for text, site in links if piece in text}))
 
-    pieces = zip(sought.pieces, sought.indexed, strict=True)
-    return _Anchored(
-        title=_title_of_links(sought, links),
-        heading=sum(piece.share * said(text) for piece, text in pieces if text.strip()),
-        phrase=said(sought.indexed_phrase) if sought.indexed_phrase.strip() else 0.0,
-    )
-
-
-def _title_of_links(sought: Sought, links: Sequence[tuple[str, int]]) -> float:
-    """Return the share of the query in anchor texts that say nothing else."""
+    # Of a title, as of a page's own, only texts that say nothing else count.
     query_words, by_share = set(sought.words), list[tuple[float, int]]()
     for text, site in links:
         words = set(text.split())
         if words <= query_words:
             by_share.append((sought.share(words), site))
-    return max(
-        (
-            share * agreement(len({site for other, site in by_share if other >= share}))
-            for share, _ in by_share
-        ),
-        default=0.0,
+    agreed = (
+        share * agreement(len({site for other, site in by_share if other >= share}))
+        for share, _ in by_share
     )
+    pieces = zip(sought.pieces, sought.indexed, strict=True)
+    heading = sum(piece.share * said(text) for piece, text in pieces if text.strip())
+    phrase = said(sought.indexed_phrase) if sought.indexed_phrase.strip() else 0.0
+    return max(agreed, default=0.0), heading, phrase
 
 
 def judged(
@@ -240,9 +225,9 @@ def judged(
     """
     words, title = sought.words, stored.title_words
     by_field = {name: places(text, words) for name, text in stored.compared.items()}
-    anchored = _anchored(sought, stored)
+    anchored_title, anchored_heading, anchored_phrase = _anchored(sought, stored)
     names = _written(sought, stored.names, stored.compared_names)
-    heading = max(names, anchored.heading)
+    heading = max(names, anchored_heading)
     of_query, exact = _of_title(sought, title)
     phrase = sought.phrase.is_in(stored.names, stored.compared_names) or sought.phrase.is_in(
         stored.written, stored.compared["body"]
@@ -251,11 +236,11 @@ def judged(
         complete=0.0,
         bm25=bm25,
         share=_share_of(sought, by_field),
-        title=max(of_query, anchored.title),
+        title=max(of_query, anchored_title),
         exact=exact,
         heading=heading,
         written=max(heading, _written(sought, stored.written, stored.compared["body"])),
-        phrase=max(float(phrase), anchored.phrase),
+        phrase=max(float(phrase), anchored_phrase),
         importance=importance_part(relative) / max(len(words), 1),
         proximity=_proximity(len(words), by_field),
         natural=min(_natural(by_field[name]) ** power for name, power in _PENALTY.items()),

@@ -47,7 +47,6 @@ class SearchAnswers:
         self._finder: Finder | None = None
 
     def routes(self, path: str) -> list[Route]:
-        """Return the routes below this path."""
         return [Route(f"{path}/about", self._about), Route(f"{path}/search", self._search)]
 
     async def _about(self, _request: Request) -> Response:
@@ -122,7 +121,6 @@ _FILES = {name: _DASHBOARD / name for name in _SHARED} | {
 
 
 def panel(store: Path) -> list[Route]:
-    """Return the routes of the dashboard panel."""
     return SearchAnswers(store).routes("/api/texts")
 
 

@@ -13,6 +13,8 @@ shows. What depends on one word is computed here; the script combines the words 
 For each page of a word: the step from the page before, ten times the BM25 score, where the word is,
 the number of its places, and the step to each of them.
 
+What is written as one, such as `os.path`, is also a word: `os_path`, without score and places.
+
 Laws: pages are numbered by importance. A word has at most `_MOST_PAGES` pages, those of the highest
 scores, and a page has only its first places of it; the script knows where there are more.
 The same index makes the same bytes.
@@ -25,6 +27,7 @@ where    sum of the bits below, and 16 times the number of words of the title if
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,6 +64,7 @@ _SATURATION, _LENGTH = 1.2, 0.75
 _TITLE, _HEADING, _FILE, _MORE, _TITLE_WORDS = 1, 2, 4, 8, 16
 """The bits of `where`; `_MORE`: there are more places."""
 _FORMS, _SHORTEST_FORM = 6, 3
+_COMPOUND = re.compile(r"[^\W_]+(?:(?:[_.-]|::)[^\W_]+)+")
 _GAP = 4
 """Places between title and text."""
 _SPELLING_LETTERS = 2
@@ -164,6 +168,10 @@ class _Scorer:
             "body": body,
             "repeated": words_of(entry.repeated[:_LONGEST_TEXT]),
         }
+        named = "\n".join((entry.own_title, *entry.headings, file_name(entry.url)))
+        in_names = set(_compounds(named))
+        for word in in_names.union(_compounds(entry.body[:_LONGEST_TEXT])):
+            self._places[word][number] = [_HEADING * (word in in_names)]
         places = defaultdict[str, list[int]](list)
         for place, word in enumerate((*title, *([""] * _GAP), *body)):
             places[word].append(place)
@@ -200,7 +208,7 @@ class _Scorer:
             is_rare, is_stop = len(scores) <= _RARE, is_stop_word(word, self._languages)
             most = _MOST_OF_STOP_WORD if is_stop else _MOST_PLACES
             most, before = _MOST_OF_RARE_WORD if is_rare else most, 0
-            for page in sorted(best):
+            for page in sorted(best or self._places[word])[:_MOST_PAGES]:
                 where, *places = self._places[word][page]
                 where += (len(places) > most) * _MORE
                 places = places[:most]
@@ -236,6 +244,11 @@ class _Scorer:
             for alike in by_stem.values()
             for word in alike
         }
+
+
+def _compounds(text: str) -> Iterator[str]:
+    """Yield what is written as one in a text, such as `os_path` for `os.path`."""
+    return ("_".join(words_of(match[0])) for match in _COMPOUND.finditer(text))
 
 
 def _files(scored: Iterable[tuple[str, list[str | int]]]) -> Iterator[dict[str, list[str | int]]]:

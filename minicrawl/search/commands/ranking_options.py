@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import click
 
 from minicrawl.cli.options import Number
 from minicrawl.cli.output import share
+from minicrawl.cli.parameters import option, with_made
 from minicrawl.report.saved_ranks import kept_scores, scores
 from minicrawl.report.snapshot import snapshot
 from minicrawl.search.commands.index_command import prepare_index
@@ -21,8 +19,6 @@ from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.search.words.query import Query
 from minicrawl.store.reader import search_folder
 from minicrawl.wording import visible
-
-Command = Callable[..., Any]
 
 
 class Linear(click.ParamType[float]):
@@ -74,31 +70,18 @@ class RankingChoice:
         )
 
 
-_RANKING_OPTIONS = (
-    click.option(
-        "--by",
+def _choice(
+    by: str | None = option(
+        "Order results by this rank. topics mixes the ranks of `rank pagerank --topics` by the "
+        "likelihood of the words in each topic; topics:NAME uses those saved with --as NAME.",
         metavar="NAME",
-        help="Order results by this rank. topics mixes the ranks of `rank pagerank --topics` by "
-        "the likelihood of the words in each topic; topics:NAME uses those saved with --as NAME.",
     ),
-    click.option(
-        "--score",
-        "linear",
-        metavar="linear=W",
-        type=Linear(),
-        help="Score = W x relevance + (1 - W) x rank.",
+    linear: float | None = option(
+        "Score = W x relevance + (1 - W) x rank.", flag="--score", metavar="linear=W", type=Linear()
     ),
-)
+) -> RankingChoice:
+    return RankingChoice(by=by, linear=linear)
 
 
-def ranking_options(command: Command) -> Command:
-    """Pass `choice`, the order of results, to the command."""
-
-    @functools.wraps(command)
-    def with_choice(*, by: str | None, linear: float | None, **rest: Any) -> Any:
-        return command(choice=RankingChoice(by=by, linear=linear), **rest)
-
-    decorated: Command = with_choice
-    for option in reversed(_RANKING_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+ranking_options = with_made(choice=_choice)
+"""Passes `choice`, the order of results, to a command."""

@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import click
 
+from minicrawl.cli.options import Command
 from minicrawl.cli.output import percent, show_json, show_paragraph
 from minicrawl.cli.parameters import with_made
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.search.commands.index_command import tell_of_lack
 from minicrawl.search.commands.page_options import PageOptions, page_options, show_page
-from minicrawl.search.commands.ranking_options import Command, RankingChoice, ranking_options
+from minicrawl.search.commands.ranking_options import RankingChoice, ranking_options
 from minicrawl.search.searching import Finder, Result
 from minicrawl.search.words.query import MOST_WORDS, parse
 from minicrawl.search.words.snippets import Snippet
@@ -172,23 +173,24 @@ def show_result(rank: int, result: Result, *, explain: bool) -> None:
     entry = result.entry
     title = visible(entry.title or entry.url)
     show_paragraph(title, f"{rank:>3}. ", lambda line: line[:5] + click.style(line[5:], bold=True))
-    _show_url(visible(entry.url), percent(result.importance))
-    show_paragraph(_marked(result.snippet), _INDENT, _dressed)
+    url, importance = visible(entry.url), percent(result.importance)
+    width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
+    if sys.stdout.isatty() and len(url) > width:  # on a line of its own, unindented, for copying
+        show_paragraph(importance, _INDENT)
+        click.secho(url, fg="cyan")
+    else:
+        click.echo(f"{_INDENT}{click.style(url, fg='cyan')}  {importance}")
+    begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
+    show_paragraph(
+        _marked(result.snippet),
+        _INDENT,
+        lambda line: line.replace(_BEGIN, begin).replace(_END, end),
+    )
     if result.folded:
         click.echo(f"     and {counted(result.folded, 'page')} like it (--all)")
     if explain:
         parts = (f"{name} {value:.3g}" for name, value in result.score._asdict().items())
         show_paragraph(", ".join(parts), _INDENT)
-
-
-def _show_url(url: str, importance: str) -> None:
-    """Show a URL. On a terminal, a long one has its own unindented line, for copying."""
-    width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
-    if sys.stdout.isatty() and len(url) > width:
-        show_paragraph(importance, _INDENT)
-        click.secho(url, fg="cyan")
-    else:
-        click.echo(f"{_INDENT}{click.style(url, fg='cyan')}  {importance}")
 
 
 def _marked(snippet: Snippet) -> str:
@@ -198,9 +200,3 @@ def _marked(snippet: Snippet) -> str:
         shown += [visible(text[at:begin]), f"{_BEGIN}{visible(text[begin:end])}{_END}"]
         at = end
     return "".join((*shown, visible(text[at:])))
-
-
-def _dressed(line: str) -> str:
-    """Highlight words: bold on a terminal, asterisks elsewhere."""
-    begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
-    return line.replace(_BEGIN, begin).replace(_END, end)

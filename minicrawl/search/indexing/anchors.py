@@ -28,7 +28,7 @@ class AnchorFinder:
         self._seen, self._urls, self._gone = view, urls, gone
         self._site_ids: dict[str, int] = {}
         self._met: set[int] = set()
-        self._target = lru_cache(_TARGETS_REMEMBERED)(self._found_target)
+        self._target = lru_cache(_TARGETS_REMEMBERED)(self._target_of)
 
     def of(self, page: int, read: ReadPage) -> Iterator[AnchorRow]:
         """Yield the anchors not seen on earlier pages. A hash collision, though rare, loses one."""
@@ -44,7 +44,7 @@ class AnchorFinder:
         if len(self._met) > _LINKS_REMEMBERED:
             self._met.clear()
 
-    def _found_target(self, url: str) -> int | None:
+    def _target_of(self, url: str) -> int | None:
         """Return the page that anchors of this URL belong to, or None."""
         known = self._urls.find(url)
         if known is None or known in self._gone:

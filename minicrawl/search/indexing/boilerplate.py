@@ -73,5 +73,4 @@ def _pieces(title: str) -> list[str]:
 
 
 def codes_of(lines: Iterable[str]) -> list[int]:
-    """Return a hash of each line."""
     return [crc32(line.encode("utf-8", "replace")) for line in lines]

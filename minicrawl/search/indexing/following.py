@@ -56,17 +56,14 @@ class IndexFollower:
         completes = self._clock() >= self._completes_at
         if now == self._known and not completes:
             return
-        self._bring_up_to_date(completes=completes)
-        with snapshot(self._store) as view:
-            keep_importance(search_folder(self._store), view)
-        self._known = now
-
-    def _bring_up_to_date(self, *, completes: bool) -> None:
         began = self._clock()
         bring_up_to_date(self._store, completes=completes)
         if completes:
-            now = self._clock()
-            self._completes_at = now + max(SELDOM_S, _SELDOM * (now - began))
+            now_s = self._clock()
+            self._completes_at = now_s + max(SELDOM_S, _SELDOM * (now_s - began))
+        with snapshot(self._store) as view:
+            keep_importance(search_folder(self._store), view)
+        self._known = now
 
 
 COMMAND = "import os; os.nice(19); from minicrawl.search.indexing.following import follow; follow()"

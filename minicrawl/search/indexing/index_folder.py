@@ -89,18 +89,15 @@ def lack_of(store: Path) -> Completeness | None:
         stale, by_links = notes.stale_counts()
         if place >= end and not (stale or by_links):
             return None
-        waiting = _pages_kept_since(archive_folder(store), place, end)
+        waiting, archived = 0, archive_folder(store)
+        if archived.is_dir() and place < end:
+            with closing(ArchiveReader(archived, end)) as archive:
+                kept = archive.index.between(place, end)
+                waiting = len({row.key for row in kept if row.kind in WITH_PAGES})
         # Not the signatures in the notes: pages with few words have none.
         known = questions.documents_stored(connection)[0]
         of_all = known + max(by_links - waiting, 0)
         return Completeness(max(of_all - waiting - stale - max(by_links - waiting, 0), 0), of_all)
-
-
-def _pages_kept_since(folder: Path, place: int, end: int) -> int:
-    if not folder.is_dir() or place >= end:
-        return 0
-    with closing(ArchiveReader(folder, end)) as archive:
-        return len({row.key for row in archive.index.between(place, end) if row.kind in WITH_PAGES})
 
 
 def refuse_if_lost(archive: ArchiveReader, folder: Path) -> None:

@@ -122,7 +122,10 @@ class PageReader:
                 done += 1
                 yield page
             if done < len(places):  # this page took too long
-                page = self._with_less(places[done : done + 1])
+                place = places[done : done + 1]
+                page = next(self._answers(place, self._why_ended), None)  # as plain text
+                if self._process is None:  # that has ended it, too
+                    page = next(self._answers(place, self._why_ended, has_text=False), None)
                 self._slow += 1
                 if page is not None:
                     self._spent_s[_site(page.url)] += self._deadline_s
@@ -130,13 +133,6 @@ class PageReader:
                     self._deadline_s = min(self._deadline_s, SHORT_DEADLINE_S)
                 yield page
                 done += 1
-
-    def _with_less(self, place: Sequence[int]) -> ReadPage | None:
-        """Return a page that took too long as plain text, or without text if that dies as well."""
-        page = next(self._answers(place, self._why_ended), None)
-        if self._process is None:  # plain reading has ended it
-            page = next(self._answers(place, self._why_ended, has_text=False), None)
-        return page
 
     def _answers(
         self, places: Sequence[int], why: str = "", *, has_text: bool = True
@@ -223,7 +219,12 @@ def _text(answer: Answer, why: str) -> tuple[PageText, str]:
     content_type = answer.headers.get("content-type")
     match type_of(content_type, answer.url, body, ALL):
         case (DocumentType.PDF | DocumentType.OFFICE) as kind:
-            text, why = (PageText(), why) if why else _text_of_file(answer.body, kind)
+            read, text = reader_of(kind), PageText()
+            is_readable = read is not None and (kind is DocumentType.OFFICE or can_read_pdf())
+            if read is not None and is_readable and not why:
+                document = read(answer.body)  # not cut: its table is last
+                text = PageText(document.title, lines=_bounded_lines(document.lines))
+                why = "" if document.lines else document.limit
             return text, why and f"its text was not made: {why}"
         case DocumentType.MARKDOWN:
             return _text_of(read_markdown, body, content_type), ""
@@ -240,16 +241,6 @@ def _main_text() -> TextMaker | None:
     """Return the parser that extracts main text; None without the room `text`."""
     point = ext.entry_points(ext.PARSERS).get("main")
     return None if point is None else cast(TextMaker, point.load())
-
-
-def _text_of_file(body: bytes, kind: DocumentType) -> tuple[PageText, str]:
-    """Return the text of a file, or why there is none. It is not cut: its table is last."""
-    read = reader_of(kind)
-    if read is None or (kind is DocumentType.PDF and not can_read_pdf()):
-        return PageText(), ""
-    document = read(body)
-    text = PageText(document.title, lines=_bounded_lines(document.lines))
-    return text, "" if document.lines else document.limit
 
 
 def _text_of(read: Callable[[str], Written], body: bytes, content_type: str | None) -> PageText:

@@ -154,7 +154,11 @@ class _Indexing:
 
     def run(self, progress: Progress, *, completes: bool) -> Indexed:
         """Index all rounds, or those for which there is time."""
-        self._meet_archive()
+        # An archive that was deleted and started over is read from its beginning.
+        if (name := self._archive.identity()) != (known := self._notes.archive):
+            first, place = self._archive.begin, self._notes.watermark.place
+            is_known = known is None and first <= place <= self._archive.end
+            self._notes.begin_archive(name, place if is_known else first)
         begin, last = self._notes.watermark, self._seen.frontier.last_seq
         is_complete = not (completes and self._notes.stale(1))
         if begin == Watermark(self._archive.end, last) and is_complete:
@@ -163,12 +167,14 @@ class _Indexing:
         self._remove_gone(begin.step)
         reading_progress = part(progress, 0, _SHARE_OF_READING)
         reader = PageReader(self._archive.segments.folder, self._archive.end)
+        start = _length(begin.place)
+        of_all = max(_length(self._archive.end) - start, 1)
         with closing(reader):
             for places, end in self._rounds(begin.place):
                 self._round(reader, places, Watermark(end, begin.step))
                 if self._is_over():
                     return self._done()
-                reading_progress(_share_read(end, begin.place, self._archive.end))
+                reading_progress((_length(end) - start) / of_all)
         if completes:
             while pages := self._notes.stale(ROUND):
                 self._notes.begin()
@@ -183,14 +189,6 @@ class _Indexing:
         self._notes.commit(Watermark(self._archive.end, last))
         progress(1.0)
         return self._done()
-
-    def _meet_archive(self) -> None:
-        """Read the archive from its beginning if it was deleted and started over."""
-        name, known = self._archive.identity(), self._notes.archive
-        if name != known:
-            begin, place = self._archive.begin, self._notes.watermark.place
-            is_known = known is None and begin <= place <= self._archive.end
-            self._notes.begin_archive(name, place if is_known else begin)
 
     def _count(self, *, pages: int = 0, by_links: int = 0, removed: int = 0) -> None:
         before = self._done_so_far
@@ -349,11 +347,9 @@ def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, s
     return dict(zip(ordered, tables.urls_of(connection, ordered), strict=True))
 
 
-def _share_read(place: int, begin: int, end: int) -> float:
-    def length(one: int) -> int:
-        return segment_of(one) * SEGMENT_BYTES + offset_of(one)
-
-    return (length(place) - length(begin)) / max(length(end) - length(begin), 1)
+def _length(place: int) -> int:
+    """Return the bytes of an archive before a place."""
+    return segment_of(place) * SEGMENT_BYTES + offset_of(place)
 
 
 def _changed_at(page: ReadPage) -> float:

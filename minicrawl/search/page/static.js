@@ -110,14 +110,14 @@ const nearest = async (about, word) => {
 
 // Whether a page has words side by side. Behind the last known place of a word that a page has more
 // often, and on pages beyond the best of a common word, it may be anywhere.
-const together = (page, looked) => {
+const together = (page, looked, isCertain = false) => {
   const hits = looked.map((one) => one.pages.get(page));
-  if (hits.some((hit, nth) => !hit && !looked[nth].isCommon)) return false;
+  if (hits.some((hit, nth) => !hit && (isCertain || !looked[nth].isCommon))) return false;
   const first = Math.max(hits.findIndex((hit) => hit && !(hit.where & MORE)), hits.findIndex(Boolean));
-  const fits = (hit, place) => !hit || hit.places.includes(place) || (hit.where & MORE && place > hit.places.at(-1));
+  const fits = (hit, place) => !hit || hit.places.includes(place) || (!isCertain && hit.where & MORE && place > hit.places.at(-1));
   return first >= 0 && hits[first].places.some((place) => hits.every((hit, nth) => fits(hit, place - first + nth)));
 };
-const haveTogether = (looked) => [...looked[0].pages.keys()].some((page) => together(page, looked));
+const haveTogether = async (about, looked) => [...looked[0].pages.keys()].some((page) => together(page, looked, true)) || (await lookedUp(about, looked.map((one) => one.word).join("_"))).pages.size > 0;
 
 // The query with words that no page has replaced, and words written as one that no page has together.
 const corrected = async (about, text, query) => {
@@ -132,9 +132,9 @@ const corrected = async (about, text, query) => {
   }
   for (const words of meant === text ? query.pieces.filter((piece) => piece.length > 1) : []) {
     const looked = await Promise.all(words.map((word) => lookedUp(about, word)));
-    if (haveTogether(looked)) continue;
+    if (await haveTogether(about, looked)) continue;
     for (const [nth, word] of words.entries()) for (const other of await nearest(about, word)) {
-      if (meant === text && await known(other) && haveTogether(looked.with(nth, await lookedUp(about, other)))) replace(word, other);
+      if (meant === text && await known(other) && await haveTogether(about, looked.with(nth, await lookedUp(about, other)))) replace(word, other);
     }
   }
   return meant;
@@ -163,7 +163,8 @@ const expected = ({ where, places }, other) => {
 // The score of a page for words, as the ranking of the server has it, but for what is only in texts.
 const scored = (about, page, looked, pieces, total) => {
   const hits = looked.map((one) => one.pages.get(page)), count = looked.length;
-  let score = 0, share = 0, named = 0, written = 0, titled = 0, inTitle = 0, title = 0, near = 0, isForm = false;
+  let score = 0, share = 0, named = 0, written = 0, titled = 0, inTitle = 0, title = 0, near = 0, isForm = false, isNear = true;
+  const reach = count < 3 ? Infinity : count < 5 ? 650 : 100; // beyond, long pages have all words of a question by chance
   hits.forEach((hit, nth) => {
     const part = looked[nth].rarity / total;
     if (hit || looked[nth].isCommon) share += part;
@@ -173,11 +174,11 @@ const scored = (about, page, looked, pieces, total) => {
     if (hit.where & TITLE) { titled += part; inTitle += 1; title = hit.where >> 4; }
   });
   for (const piece of pieces) {
-    const own = piece.map((one) => one.pages.get(page)), part = piece.reduce((sum, one) => sum + one.rarity, 0) / total;
-    if (!own.every((hit) => hit && !hit.factor) || (own.length > 1 && !together(page, piece))) continue;
+    const hit = piece.pages.get(page), part = piece.rarity / total;
+    if (!hit || hit.factor) continue;
     written += part;
-    if (own.every((hit) => hit.where & (TITLE | HEADING | FILE))) named += part;
-    if (own.length > 1) score += Math.max(...own.map((hit) => hit.score)) * 2; // as the index prefers them
+    if (hit.where & (TITLE | HEADING | FILE)) named += part;
+    if (piece.parts) score += 2 * Math.max(...piece.parts.map((one) => one.pages.get(page)?.score || 0)); // as the index prefers them
   }
   for (let nth = 1; nth < count; nth += 1) {
     const [one, other] = [hits[nth - 1], hits[nth]];
@@ -185,14 +186,15 @@ const scored = (about, page, looked, pieces, total) => {
     let apart = Math.min(expected(one, other), expected(other, one));
     for (const place of one.places) for (const next of other.places) apart = Math.min(apart, next > place ? next - place : place - next + 1);
     const grade = (GRADES.find(([most]) => apart <= most) || [0, .05])[1];
+    if (apart > reach && !((one.where | other.where) & (TITLE | HEADING | FILE))) isNear = false;
     near += grade * (one.where & other.where & TITLE ? 1 : one.where & other.where & HEADING ? .7 : .5);
   }
   const says = inTitle && inTitle >= title ? titled : 0, exact = inTitle / count * Math.min(1, inTitle / (title || 1));
-  const isPhrase = count > 1 && hits.every(Boolean) && together(page, looked);
+  const isPhrase = count > 1 && hits.every(Boolean) && together(page, looked, true);
   const importance = (100 - about.importance.findIndex((pages) => pages > page)) / 100;
-  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 8 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && named > 0)))
+  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 8 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && written > 0)))
     * (1 + 2.5 * importance / count) * (1 + 6 * (count > 1 ? near / (count - 1) : 0)) * (isForm ? OF_FORMS : 1);
-  return { frequency: score, score: all };
+  return { frequency: score, score: all, isNear };
 };
 
 // Rows in the order of the server: the best by frequency of words are ordered by score, then the next.
@@ -228,15 +230,19 @@ const answered = async (about, query) => {
     const hits = await look(words);
     if (hits.length) tests.push((page) => !(hits.every((one) => one.pages.has(page)) && (hits.length === 1 || together(page, hits))));
   }
-  const pieces = query.pieces.map((words) => words.map((word) => looked[query.sought.indexOf(word)]));
+  const pieces = await Promise.all(query.pieces.map(async (words) => {
+    const parts = words.map(byWord);
+    return words.length > 1 ? { ...(await lookedUp(about, words.join("_"))), parts, rarity: parts.reduce((sum, one) => sum + one.rarity, 0) } : parts[0];
+  }));
   const total = looked.reduce((sum, one) => sum + one.rarity, 0) || 1, stops = new Set(about.stop_words);
   const candidates = new Set(looked.length ? looked.flatMap((one) => [...one.pages.keys()]) : Array(about.pages).keys());
   const needed = looked.filter((one) => !one.isCommon && !(stops.has(one.word) && looked.some((other) => !stops.has(other.word))));
   const rows = [...candidates].filter((page) => tests.every((test) => test(page))).map((page) => ({
-    page, ...(looked.length ? scored(about, page, looked, pieces, total) : { frequency: -page, score: -page }),
+    page, ...(looked.length ? scored(about, page, looked, pieces, total) : { frequency: -page, score: -page, isNear: true }),
   }));
-  const whole = rows.filter(({ page }) => needed.every((one) => one.pages.has(page))), lacking = whole.length < ENOUGH ? rows.filter((row) => !whole.includes(row)) : [];
-  const chosen = [...inBlocks(whole), ...inBlocks(lacking)];
+  for (const row of rows) row.hasAll = needed.every((one) => one.pages.has(row.page));
+  const whole = rows.filter((row) => row.hasAll && row.isNear), isFew = whole.length < ENOUGH;
+  const chosen = [...inBlocks(whole), ...inBlocks(rows.filter((row) => !(row.hasAll && row.isNear) && (isFew || row.hasAll)))];
   const common = exact.filter((one) => one.isCommon).map((one) => one.word);
   const notes = common.length && (tests.length || looked.length === 1) ? [`Of the pages with ${common.map((word) => `“${word}”`).join(", ")}, the best ${about.most_pages.toLocaleString("en")} were looked at.`] : [];
   return { words: query.sought, pages: chosen.map((row) => row.page), notes };

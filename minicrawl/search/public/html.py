@@ -123,7 +123,6 @@ FEED = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def feed_items(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the items of an RSS feed."""
     for result in results:
         entry = result.entry
         yield (

@@ -28,7 +28,15 @@ from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.search.indexing.index_folder import Completeness, has_index, lack_of
 from minicrawl.search.page_look import page_look
-from minicrawl.search.public.guard import CPU_S, DUE, PublicGuard, Turns, refused, search_rate_limit
+from minicrawl.search.public.guard import (
+    CPU_S,
+    DUE,
+    PublicGuard,
+    RateLimit,
+    Turns,
+    refused,
+    search_rate_limit,
+)
 from minicrawl.search.public.html import (
     FEED,
     LONGEST_PUBLIC_QUERY,
@@ -40,7 +48,6 @@ from minicrawl.search.public.html import (
     notice,
     results_html,
 )
-from minicrawl.search.public.rate_limit import RateLimit
 from minicrawl.search.searching import Answered, Finder
 from minicrawl.store.reader import search_folder
 from minicrawl.wording import iso, visible
@@ -74,7 +81,6 @@ class PublicSearch:
         self._style = self._look.style()
 
     def app(self, limit: RateLimit) -> ASGIApp:
-        """Return the application."""
         routes = [
             Route("/", self._html),
             Route("/search.json", self._json),

@@ -8,7 +8,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from functools import lru_cache
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -85,13 +84,8 @@ def _places(text: str, word: str) -> Iterator[int]:
 def _wanted_of(words: Sequence[str], sought: set[str]) -> set[str]:
     """Return the query words present here; a lone CJK character matches a bigram prefix."""
     in_text = sought.intersection(words)
-    singles = _single_signs(frozenset(sought))
+    singles = set(filter(is_single_sign, sought))
     return in_text | singles.intersection(word[0] for word in words) if singles else in_text
-
-
-@lru_cache(64)
-def _single_signs(words: frozenset[str]) -> frozenset[str]:
-    return frozenset(filter(is_single_sign, words))
 
 
 def _passage_at(lines: Sequence[str], first: int) -> Sequence[str]:

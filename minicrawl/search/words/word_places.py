@@ -39,7 +39,6 @@ class Places(NamedTuple):
 
 
 def places(text: bytes, words: Sequence[str]) -> Places:
-    """Return the places of these words."""
     hits: list[tuple[int, int]] = []
     counts = []
     for number, word in enumerate(words):
@@ -112,13 +111,12 @@ def is_in(text: bytes, piece: bytes) -> bool:
 
 def grades(words: int, word_places: Places) -> list[float]:
     """Return how near each query word is to the next one: 1 if they are adjacent."""
-    return [_grade(distance) for distance in distances(words, word_places)]
-
-
-def _grade(distance: int | None) -> float:
-    if distance is None:
-        return 0.0
-    return next((grade for most, grade in _GRADES if distance <= most), _FAR)
+    return [
+        0.0
+        if distance is None
+        else next((grade for most, grade in _GRADES if distance <= most), _FAR)
+        for distance in distances(words, word_places)
+    ]
 
 
 def distances(words: int, word_places: Places) -> list[int | None]:

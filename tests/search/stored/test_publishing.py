@@ -26,11 +26,11 @@ from minicrawl.search.public.guard import (
     BURST,
     MOST_AT_ONCE,
     RATE_S,
+    RateLimit,
     Turns,
     client_of,
     search_rate_limit,
 )
-from minicrawl.search.public.rate_limit import RateLimit
 from minicrawl.search.public.search import PublicSearch
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
 from tests.processes import killed_on_failure
