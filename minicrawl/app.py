@@ -36,7 +36,7 @@ from minicrawl.crawl.refinement.fresh_ranks import LastConvergence, kept_fresh
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.crawl.start.cookies import with_cookies
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl
-from minicrawl.crawl.start.options import SeedLogins, StartOptions
+from minicrawl.crawl.start.options import StartOptions
 from minicrawl.crawl.start.reach import (
     browsers_for,
     check_reach,
@@ -54,7 +54,7 @@ from minicrawl.crawl.steering.control_socket import listening
 from minicrawl.crawl.steering.steering import CrawlSteering
 from minicrawl.crawl.workers.pool import LONG, WorkerPool, open_web_access, worker_count
 from minicrawl.crawl.workers.scoring import OwnScorer
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.resolver.resolver import trusted_among
 from minicrawl.memory.garbage_collector import RARE_GARBAGE_COLLECTION
@@ -159,7 +159,7 @@ class Crawl:
         given = settings or Settings()
         self._given = given if isinstance(given, Loaded) else Loaded.of(given)
         self.settings = self._given.settings
-        self._beginning = StartOptions(seeds, fresh, command, SeedLogins())
+        self._beginning = StartOptions(seeds, command, fresh=fresh)
         self._is_aside = aside
         self._listeners = Listeners()
         self._tell = self._listeners.tell
@@ -371,7 +371,7 @@ class Crawl:
             trusted_among(seeds.urls()),
             archive_folder(settings.storing.store) if recorder.keeping else None,
             with_bodies=hooks.on_page is not None or hooks.scorer is not None,
-            logins=self._beginning.logins.by_origin(settings.access, seeds.urls()),
+            logins=self._beginning.logins(settings.access, seeds.urls()),
         )
         accept = hooks.may_fetch if hooks.filters else None
         workers = worker_count(settings.network)
@@ -399,7 +399,7 @@ class Crawl:
         # The first seed is read now: without any, the caller gets an error before a store is made.
         # The others are read as they are endowed, since a list may be larger than the memory.
         for first in seeds:
-            resolved = self._beginning.logins.resolved
+            resolved = self._beginning.resolved
             resolved(first, self.settings)
             return (resolved(seed, self.settings) for seed in chain((first,), seeds))
         if self._beginning.is_new(self.settings.storing.store):

@@ -68,9 +68,6 @@ class WebAccess(PageFetcher, Protocol):
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         """Parse the robots.txt at this URL for our agent; a failure if it takes too long."""
 
-    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Parse robots.txt rules in the form kept by a store."""
-
 
 class Clock(Protocol):
     """Clock with monotonic time, for waiting, and time of day, for storing."""

@@ -282,7 +282,7 @@ MAKERS = {
     ("app.py", "WorkerPool"),
     ("checking/cloaking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
     ("checking/cloaking.py", "HttpFetcher"),
-    ("crawl/imports/recorded_responses.py", "Visitor"),  # reads WARC files and sends nothing
+    ("crawl/imports/warc_import.py", "Visitor"),  # reads WARC files and sends nothing
     ("crawl/steering/steering.py", "WorkerPool"),  # resizes it
     ("crawl/imports/warc_import.py", "visiting"),
     ("crawl/workers/pool.py", "visiting"),

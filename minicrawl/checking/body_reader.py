@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
-from minicrawl.crawl.workers.worker_config import MOST_READING_S
+from minicrawl.crawl.workers.visitor import MOST_READING_S
 from minicrawl.model import Response
 from minicrawl.web.urls import host
 

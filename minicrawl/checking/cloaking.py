@@ -27,7 +27,7 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.settings import store_terms
 from minicrawl.crawl.workers.pool import open_web_access
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import MinicrawlError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.resolver.resolver import trusted_among

@@ -560,8 +560,8 @@ class Rendering:
         "never",
         kinds.choice("never", "auto", "always"),
         "Render pages in a browser; auto renders pages that are mostly scripts, and pages similar "
-        "to those on the same host that gained links by rendering. Needs minicrawl[render] and "
-        "Chromium.",
+        "to those on the same host that gained links by rendering. With --requisites or --warc, it "
+        "renders all pages whose scripts may fetch. Needs minicrawl[render] and Chromium.",
         kept=True,
     )
     workers: int = setting(
@@ -735,6 +735,11 @@ class Storing:
     def keeps_failures(self) -> bool:
         """True if whole responses are kept, including failures."""
         return self.keep == "pages" or self.warc is not None
+
+    @property
+    def is_for_replay(self) -> bool:
+        """True if an archive of the pages is to show them again, with what their scripts fetch."""
+        return self.requisites or self.warc is not None
 
     @property
     def checks_links(self) -> bool:

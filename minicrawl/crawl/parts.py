@@ -20,9 +20,7 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import without_effect
-from minicrawl.crawl.settle.introductions import PageIntroducer
-from minicrawl.crawl.settle.posting import StepPoster
-from minicrawl.crawl.settle.replays import ReplayScheduler
+from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen

@@ -3,25 +3,27 @@
 Laws: one deadline covers a request from look-up to body; only the body of a file has more time. If
 the deadline cuts a body, the part that was read is used. Redirects are results and are not
 followed. Only proxies that the settings name and logins given to the fetcher are used. Every
-connection goes to an address that the resolver allows.
+connection goes to an address that the resolver allows. Modules that a crawl does not need, such as
+proxies, are not imported.
 """
 
 from __future__ import annotations
 
 import asyncio
+import resource
 import ssl
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from time import perf_counter
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from minicrawl.config import Access, Network, Politeness
-from minicrawl.config.values.kinds import OFF
+from minicrawl.config.values.kinds import ENVIRONMENT, OFF
 from minicrawl.fetch.access.headers import RequestHeaders
 from minicrawl.fetch.access.logins import AccessByOrigin, LoginTransport
 from minicrawl.fetch.body.reading import BodyLimits, DecodeBudget
+from minicrawl.fetch.client.client import HttpClient, Pace
+from minicrawl.fetch.client.dialing import Connector, Dialer
 from minicrawl.fetch.client.httpx_transport import HttpxTransport
-from minicrawl.fetch.client.opening import PlacesOf, open_transport, pace_of, with_signatures
 from minicrawl.fetch.http.faults import EXPECTED, Fault, failure
 from minicrawl.fetch.http.heads import take_cookies
 from minicrawl.fetch.http.messages import (
@@ -30,12 +32,13 @@ from minicrawl.fetch.http.messages import (
     TransportRequest,
     without_secrets,
 )
-from minicrawl.fetch.http.targets import ConnectTarget, Target, target
+from minicrawl.fetch.http.targets import ConnectTarget, Origin, Target, target
 from minicrawl.fetch.outcome import read_response, with_cut_head, with_wire
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.name_servers import lookup_of
-from minicrawl.fetch.resolver.resolver import HostAndPort, Resolver, unresolved
+from minicrawl.fetch.resolver.resolver import HostAndPort, Located, Resolver, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
+from minicrawl.fetch.tls.contexts import TlsContexts
 from minicrawl.model import Failed, FetchResult, Refused, Request, Want, Wire
 from minicrawl.states import State
 from minicrawl.web.urls import posted_to
@@ -44,17 +47,48 @@ if TYPE_CHECKING:
     import httpx
 
 DEFAULT_ACCESS = Access()
+PlacesOf = Callable[[Origin], Awaitable[Located]]
+_KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
+_KEPT_DELAYS = 4
+"""Number of request delays for which an idle connection is kept.
+
+Many servers close idle connections after 5 s; with the usual delay of 1 s, we close them before.
+"""
+_MOST_KEPT = 2000
 _METHODS = {Want.HEAD: "HEAD", Want.PREFLIGHT: "OPTIONS"}
 
 
-class HttpFetcher:
-    """HTTP fetcher for one crawl.
+def pace_of(politeness: Politeness) -> Pace:
+    """Return the pool limits. A connection is kept while the host's next request may soon come."""
+    delay_s = politeness.delay_after(None)
+    keep_s = min(max(_KEPT_DELAYS * delay_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    files = _MOST_KEPT * 2 if soft == resource.RLIM_INFINITY else soft
+    most_idle = max(politeness.concurrency, min(_MOST_KEPT, files // 2))
+    # Only requests on kept connections are repeated, and their hosts have delays below `keep_s`: a
+    # pause of `keep_s` respects them.
+    return Pace(politeness.concurrency, most_idle, keep_s, keep_s if delay_s else 0.0)
 
-    `trusted_hosts`, each with a port, may have private addresses (see `resolver.trusted_among`).
-    `access` is the crawler's identity, `logins` the credentials by origin
-    (`access.access_by_origin`). Tests pass their own lookup or TLS context, or an httpx transport
-    to replace the HTTP client.
-    """
+
+def _open_transport(
+    network: Network, pace: Pace, resolver: Resolver, lookup: Lookup, tls: ssl.SSLContext | None
+) -> tuple[Transport, PlacesOf]:
+    """Return a client that dials as the settings ask for, and finds the addresses for it."""
+    contexts = TlsContexts(network, tls)
+    places_of: PlacesOf = resolver.places_of
+    connector = Connector(network.timeout_s, network.bind_address)
+    dialer = Dialer(connector, contexts)
+    if network.host_settings or any(text != ENVIRONMENT for text in network.proxy):
+        from minicrawl.fetch.proxy.dialing import ProxyDialer
+
+        dialer = proxied = ProxyDialer(network, connector, contexts, lookup)
+        places_of = proxied.places_by(resolver)
+    most, is_raw = network.max_head_bytes, network.raw_bodies
+    return HttpClient(pace, dialer, max_head_bytes=most, is_raw=is_raw), places_of
+
+
+class HttpFetcher:
+    """HTTP fetcher for one crawl; with a transport of httpx in place of its own client."""
 
     def __init__(  # all but the first two are keyword-only
         self,
@@ -89,12 +123,14 @@ class HttpFetcher:
         if transport:
             self._transport = HttpxTransport(transport)
         else:
-            self._transport, self._places_of = open_transport(
+            self._transport, self._places_of = _open_transport(
                 network, pace, self._resolver, lookup, tls
             )
         # Below the logins: a request that is repeated with a login is signed anew.
         if access.sign_requests:
-            self._transport = with_signatures(
+            from minicrawl.fetch.access.signing import SigningTransport
+
+            self._transport = SigningTransport.by_settings(
                 self._transport, access.sign_requests, politeness.contact, pace.pause_s
             )
         if logins:
@@ -103,12 +139,7 @@ class HttpFetcher:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._transport.aclose()
         self._resolver.close()
         self._own_lookup.close()

@@ -8,19 +8,13 @@ kept. Partial content that was not requested is never taken for the whole page.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 
 from minicrawl.config.values.networks import without_login
 from minicrawl.fetch.body.decoding import CHUNKS, codings
 from minicrawl.fetch.body.reading import Body, BodyLimits, BodyVerdict, Judge, read_body
-from minicrawl.fetch.http.heads import (
-    CONFLICT,
-    MOST_CHARACTERS,
-    has_word,
-    read_head,
-    transfer_codings,
-)
+from minicrawl.fetch.http import heads
 from minicrawl.fetch.http.messages import ResponseStream
 from minicrawl.model import (
     Failed,
@@ -55,7 +49,7 @@ def with_wire(fetched: FetchResult, wire: Wire) -> FetchResult:
 
 def with_cut_head(wire: Wire, why: str) -> Response:
     """Return the response of which only the beginning of the head was read."""
-    status = read_head(wire.response.partition(b"\n")[0]).status
+    status = heads.read_head(wire.response.partition(b"\n")[0]).status
     return Response(status, {}, b"", cut=State.TOO_LARGE, cut_detail=why, wire=wire)
 
 
@@ -99,8 +93,7 @@ async def read_response(
         verdict = _verdict(request, stream.headers.get("content-type"))
         of_head = _result_of_head(request, stream, verdict, len(names), max_codings)
         if of_head is None:
-            layers = names + _framing(stream, limits)
-            body = await read_body(_chunks(stream), layers, request.max_bytes, verdict, limits)
+            body = await _read(stream, names, request.max_bytes, verdict, limits)
             result = _result(stream, body)
             if isinstance(result, Failed) and not request.keeps_failures:
                 result = result._replace(answer=None)
@@ -162,9 +155,7 @@ async def _answer(
     if limits.keeps_coded:
         most, names = request.max_bytes, names if len(names) <= max_codings else []
     if len(names) <= max_codings and (stream.status not in _EMPTY or limits.keeps_coded):
-        layers = names + _framing(stream, limits)
-        body = await read_body(_chunks(stream), layers, most, BodyVerdict.WANTED, limits)
-        result = _result(stream, body)
+        result = _result(stream, await _read(stream, names, most, BodyVerdict.WANTED, limits))
         if isinstance(result, Failed) and result.answer is not None:
             result = result.answer
         if isinstance(result, Response):
@@ -172,22 +163,25 @@ async def _answer(
     return Response(status=stream.status, headers=stream.headers, body=b"")
 
 
-def _chunks(stream: ResponseStream) -> AsyncIterable[bytes] | bytes:
-    """Return the complete body if it is at hand, else the stream of its chunks."""
+async def _read(
+    stream: ResponseStream,
+    names: list[str],
+    most: int,
+    verdict: Judge | BodyVerdict,
+    limits: BodyLimits,
+) -> Body | Failed | Refused:
+    """Read a body; the framing of one that is kept as sent is a coding over all others."""
     whole = stream.take_whole()
-    return stream.body if whole is None else whole
-
-
-def _framing(stream: ResponseStream, limits: BodyLimits) -> list[str]:
-    """Return the framing of a body that is read as sent, as a coding over all others."""
-    is_chunked = has_word(stream.headers, "transfer-encoding", "chunked")
-    return [CHUNKS] if limits.keeps_coded and is_chunked else []
+    if limits.keeps_coded and heads.has_word(stream.headers, "transfer-encoding", "chunked"):
+        names = [*names, CHUNKS]
+    return await read_body(stream.body if whole is None else whole, names, most, verdict, limits)
 
 
 def _codings(headers: Mapping[str, str]) -> list[str]:
-    """Return the codings of a body, in the order they were applied."""
     named = headers.get("content-encoding")
-    return (codings(named) if named else []) + transfer_codings(headers)
+    names = map(str.strip, headers.get("transfer-encoding", "").lower().split(","))
+    framed = [name for name in names if name not in ("", "chunked", "identity")]
+    return (codings(named) if named else []) + framed
 
 
 def _result_of_head(
@@ -221,14 +215,14 @@ def _result_of_head(
 def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> FetchResult:
     if status in _REDIRECTS:
         target = headers.get("location", "")
-        if target and len(target) <= MOST_CHARACTERS and CONFLICT not in target:
+        if target and len(target) <= heads.MOST_CHARACTERS and heads.CONFLICT not in target:
             is_absolute = target.lower().startswith(("http", "//"))
             return Moved(status=status, target=without_login(target) if is_absolute else target)
         detail = "no Location"
-        if CONFLICT in target:
+        if heads.CONFLICT in target:
             detail = "Locations that differ"
         elif target:
-            detail = f"a Location of more than {MOST_CHARACTERS:,} characters"
+            detail = f"a Location of more than {heads.MOST_CHARACTERS:,} characters"
         return Failed(kind=State.BAD_REDIRECT, detail=detail, status=status)
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
         return Unchanged(fresh_s=max_age_s(headers))

@@ -29,10 +29,7 @@ def network_with_proxies(network: Network, environ: Mapping[str, str] = os.envir
 async def check_network(
     network: Network, environ: Mapping[str, str] = os.environ
 ) -> tuple[list[str], list[str]]:
-    """Raise UsageError for settings that cannot work.
-
-    Return notes on settings in effect, and warnings of settings that are dangerous or broken.
-    """
+    """Return notes on settings in effect and warnings; raise UsageError for impossible ones."""
     check_authorities(environ)
     check_tls(network)
     for address in network.bind_address:
@@ -42,11 +39,11 @@ async def check_network(
                 bound.bind((address, 0))
         except OSError as error:
             raise UsageError(f"--bind-address {address}: {error.strerror}") from None
-    notes, warnings = list[str](), list[str]()
-    for host in network.insecure:
-        warnings.append(
-            f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
-        )
+    notes = list[str]()
+    warnings = [
+        f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
+        for host in network.insecure
+    ]
     if _may_have_proxies(network, environ):
         from minicrawl.fetch.proxy.checks import check_proxies
         from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies

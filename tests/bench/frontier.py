@@ -41,8 +41,7 @@ from minicrawl.crawl.record.commits import COMMIT_EVERY_S
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.settle.outcome import WasRead
-from minicrawl.crawl.settle.posting import StepPoster
-from minicrawl.crawl.settle.replays import ReplayScheduler
+from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.turns.turn import Turn

@@ -97,9 +97,6 @@ class Nearby:
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
         return Timed(ALLOW_ALL)
 
-    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        return Timed(ALLOW_ALL)
-
     async def _ask(self, url: str) -> None:
         self.requests += 1
         host = _host(url)

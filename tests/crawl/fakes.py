@@ -22,9 +22,7 @@ from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.start.opening import plant
-from minicrawl.crawl.workers.parser import PageParser
-from minicrawl.crawl.workers.visitor import Visitor
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.errors import NoRoom
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.page_table import Frontier
@@ -424,7 +422,7 @@ async def crawling(
 
         # The jumping clock would never wait for another process.
         config = WorkerConfig.of(chosen)
-        reader = PageParser(config.parse_options, config.max_reading_s, enough_s=inf)
+        reader = config.parser(enough_s=inf)
         visitor = Visitor(web, reader, rendered_bytes=config.rendered_bytes)
         crawler = Crawler(chosen, recorder, visitor, gate, clock, tell)
         scene = Scene(crawler, recorder, web, clock)

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -20,9 +19,9 @@ import pytest
 from minicrawl import Crawl, Ended, Event, Reason, Warned
 from minicrawl.crawl.events import Converged, Converging
 from minicrawl.crawl.progress import ImportanceLimit
+from minicrawl.crawl.refinement import fresh_ranks
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.crawl.refinement.fresh_ranks import (
-    FreshRanks,
     LastConvergence,
     Load,
     has_changed,
@@ -105,21 +104,20 @@ async def seen_within_patience(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
-WITH_TIME = FreshRanks(look_every_s=0.0, fewest_steps=1, has_time=lambda *_: True)
-
-
-def fresh(
-    path: Path, is_so: Callable[[], bool], policy: FreshRanks = WITH_TIME, **storing: Any
-) -> None:
-    """Keep the ranks of a store fresh until `is_so()`."""
+def fresh(path: Path, is_so: Callable[[], bool], storing: dict[str, Any], **limits: Any) -> None:
+    """Keep the ranks of a store fresh until `is_so()`, with time to spare and these limits."""
     settings = settings_of(store=path, **storing)
+    usual = {"LOOK_EVERY_S": 0.0, "FEWEST_STEPS": 1, "has_time": lambda *_: True}
 
     async def work() -> None:
         with keeping(path) as recorder:
-            async with kept_fresh(settings.storing, recorder, FakeClock(), policy=policy):
+            async with kept_fresh(settings.storing, recorder, FakeClock()):
                 await seen_within_patience(is_so)
 
-    asyncio.run(work())
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**usual, **limits}.items():
+            patch.setattr(fresh_ranks, name, value)
+        asyncio.run(work())
 
 
 @pytest.fixture
@@ -133,7 +131,7 @@ def are_ranks_complete(path: Path) -> bool:
 
 
 def test_another_process_computes_ranks_while_the_crawl_has_the_store(path: Path) -> None:
-    fresh(path, lambda: are_ranks_complete(path))
+    fresh(path, lambda: are_ranks_complete(path), {})
     found = status(path).convergence
     assert found is not None
     assert found.error_bound <= UNTIL
@@ -152,10 +150,11 @@ time.sleep(600)
 
 @pytest.mark.parametrize("converge", [True, False])
 def test_guaranteed_importance_is_proven_even_without_time_to_spare(
-    path: Path, *, converge: bool
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, converge: bool
 ) -> None:
     """Nor does a short log prevent the proof, and the next run need not wait for it."""
-    policy = FreshRanks(look_every_s=0.0, has_time=lambda *_: False)
+    monkeypatch.setattr(fresh_ranks, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(fresh_ranks, "has_time", lambda *_: False)
     with closing(StoreWriter.open(path)) as store:
         store.commit(Batch(counters=tables.counters(store.connection) | {tables.ENDOWED: [2]}))
     storing = settings_of(store=path, converge=converge).storing
@@ -163,7 +162,7 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
     async def work(*, is_first: bool) -> float:
         with keeping(path) as recorder:
             limit = ImportanceLimit("1% guaranteed", recorder)
-            async with kept_fresh(storing, recorder, FakeClock(), proves=True, policy=policy):
+            async with kept_fresh(storing, recorder, FakeClock(), proves=True):
                 limit.look(0)
                 assert limit.is_reached is not is_first
                 await seen_within_patience(lambda: recorder.counters.number(tables.GUARANTEED) > 0)
@@ -177,8 +176,8 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
 
 def test_the_end_of_a_crawl_kills_the_process(path: Path) -> None:
     told = path.with_name("crawl.db-pid")
-    sleeps = replace(WITH_TIME, compute=partial(refine_beside, code=_SLEEPER))
-    fresh(path, lambda: told.exists() and bool(told.read_text()), sleeps)
+    sleeps = partial(refine_beside, code=_SLEEPER)
+    fresh(path, lambda: told.exists() and bool(told.read_text()), {}, refine_beside=sleeps)
     with pytest.raises(ProcessLookupError):
         os.kill(int(told.read_text()), 0)
 
@@ -196,20 +195,20 @@ def begun(path: Path, storing: dict[str, Any], **limits: Any) -> list[tuple[Path
         return False
 
     looks = iter(range(1000))
-    fresh(path, lambda: next(looks) == 50, replace(WITH_TIME, compute=fail, **limits), **storing)
+    fresh(path, lambda: next(looks) == 50, storing, refine_beside=fail, **limits)
     return begun
 
 
 def test_no_failed_process_restarts_at_once(path: Path) -> None:
-    assert begun(path, {}, most_s=7.0) == [(path, 7.0)]
+    assert begun(path, {}, MOST_S=7.0) == [(path, 7.0)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "storing"),
     [
-        pytest.param({"fewest_steps": 10_000}, {}, id="reports converge the ranks themselves"),
-        pytest.param({"most_pages": 79}, {}, id="the store is too large"),
+        pytest.param({"FEWEST_STEPS": 10_000}, {}, id="reports converge the ranks themselves"),
+        pytest.param({"MOST_PAGES": 79}, {}, id="the store is too large"),
         pytest.param({}, {"converge": False}, id="nobody wants it"),
         pytest.param({}, {"links": False}, id="there are no links"),
     ],

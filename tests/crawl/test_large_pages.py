@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl import Event, Settled
-from minicrawl.crawl.settle.introductions import LINKS_AT_ONCE
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.crawl.turns import large_pages
 from minicrawl.crawl.turns.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
 from minicrawl.frontier.url_table import UrlTable

@@ -17,7 +17,7 @@ from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.dispatch.dispatcher import CLOSED_AT_ONCE
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.loop import GRACE_S
-from minicrawl.crawl.settle.introductions import LINKS_AT_ONCE
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.model import Failed, FetchResult, Refused, Request, Unchanged, Want
 from minicrawl.opic.ledger.books import StepKind, terms

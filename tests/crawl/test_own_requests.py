@@ -17,7 +17,7 @@ import pytest
 from minicrawl import Crawl, PageRead, Reason, Settings, Store
 from minicrawl.crawl.hooks import Hooks
 from minicrawl.crawl.record.archiving import forget
-from minicrawl.crawl.settle.introductions import LINKS_AT_ONCE
+from minicrawl.crawl.settle.posting import LINKS_AT_ONCE
 from minicrawl.crawl.workers.scoring import MOST_BODY_BYTES, page_read
 from minicrawl.errors import UsageError
 from minicrawl.model import ParsedPage, Response
@@ -224,8 +224,8 @@ def test_a_content_type_replaces_that_of_a_form() -> None:
     assert not asked.enqueue("/")
     assert not asked.enqueue("/" + "x" * 2000, method="POST")
     (link,) = asked.enqueued
-    assert link.own
-    assert link.own.headers == (("content-type", "text/csv"),)
+    assert link[1]
+    assert link[1].headers == (("content-type", "text/csv"),)
 
 
 def test_in_shards_own_requests_are_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl import __version__
 from minicrawl.config import Network, Politeness
-from minicrawl.fetch.client.opening import pace_of
+from minicrawl.fetch.fetcher import pace_of
 from minicrawl.fetch.resolver.lookups import LookupAnswer
 from minicrawl.model import Failed, FetchResult, Refused, Request, Response, Unchanged
 from minicrawl.states import State

@@ -49,6 +49,15 @@ def test_scripts_count_only_if_they_may_change_the_page(markup: str, kind: Scrip
     assert read(markup).kind is kind
 
 
+def test_scripts_that_seem_to_add_nothing_have_a_signature_too() -> None:
+    plain, themed, framed = (
+        read(f"<p>{WORDS}{ANCHORS}{more}")
+        for more in ("", "<script src='/theme.js'></script>", "<iframe srcdoc='&lt;script>'>")
+    )
+    assert (plain.kind, themed.kind, framed.kind) == (NONE, NONE, NONE)
+    assert 0 == plain.signature != themed.signature != framed.signature != 0
+
+
 def test_scripting_is_read_only_on_request() -> None:
     assert parse_page(SHELL_PAGE.encode(), "http://a.example/", {}).scripting is None
 

@@ -155,7 +155,7 @@ class TrapDetector:
         for plan in plans:
             # A link to a copy pays the original, but counts as a gift to the copy: it could not
             # overtake the original otherwise.
-            if plan.links is not links and (misled := self.copies.gifts.to_copies(plan, links)):
+            if plan.links is not links and (misled := self.copies.gifts_of(plan, links)):
                 self.quotas.inbound_cash.add(host, [Plan(page, 0, (), 0, misled, 0)])
 
     def _differ(self, url: str, other: str) -> bool:

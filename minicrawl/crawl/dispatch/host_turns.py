@@ -20,7 +20,7 @@ from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, RequestSlots, Standing
 from minicrawl.crawl.schedule.leases import LeaseScheduler
-from minicrawl.crawl.settle.introductions import PageIntroducer
+from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 

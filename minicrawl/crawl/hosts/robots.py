@@ -150,7 +150,8 @@ class Robots:
         text, until = stored
         with self._requests.reading():
             url = f"{host.origin}/robots.txt"
-            rules, cost_s = await self._web_access.parse_stored_rules(text, url)
+            response = Response(status=200, headers={}, body=text.encode())
+            rules, cost_s = await self._web_access.parse_rules(response, url)
         self._hosts.charge(host, cost_s, self._clock.now())
         if not isinstance(rules, Rules):
             host.rules_evicted = False  # count as unknown, so that robots.txt is requested

@@ -47,17 +47,8 @@ from minicrawl.wording import visible
 TERMS = StoreTerms(strip_marks=False, imported=True)
 
 
-class ImportSizes(NamedTuple):
-    """Sizes of the blocks in which a graph is imported."""
-
-    names: int = 10_000
-    births: int = 50_000
-    visits: int = 5_000
-    changes: int = 1_000_000
-    """Changed pages after which a checkpoint is written."""
-
-
-_USUAL_SIZES = ImportSizes()
+NAMES_AT_ONCE, BIRTHS_AT_ONCE, VISITS_AT_ONCE = 10_000, 50_000, 5_000
+CHANGES_A_CHECKPOINT = 1_000_000
 _LARGEST_WEIGHT = 2**31
 _LARGEST_WHOLE = 2**53
 
@@ -91,17 +82,16 @@ def import_graph(
     label: str,
     now: float,
     progress: Progress = unreported,
-    sizes: ImportSizes = _USUAL_SIZES,
 ) -> Imported:
     """Write the store; `label` names the source of the graph in it."""
     refuse_to_overwrite(store)
-    web = _web_of(named, sizes.names)
+    web = _web_of(named)
     place = real_path(store)
     with drafting(place) as folder:
         beside = folder / place.name
         with closing(StoreWriter.open(beside)) as opened:
             opened.agree(TERMS)
-            _CrawlWriter(opened, web, label, now, sizes).read_all(progress)
+            _CrawlWriter(opened, web, label, now).read_all(progress)
         refuse_to_overwrite(store)
         beside.rename(place)
     return Imported(
@@ -114,14 +104,14 @@ def import_graph(
     )
 
 
-def _web_of(named: NamedGraph, at_once: int) -> GraphToImport:
+def _web_of(named: NamedGraph) -> GraphToImport:
     graph, weights = named.graph, named.weights
     pages: dict[Location, int] = {}
     page_of = np.fromiter(
         (
             pages.setdefault(location(visible(name)), len(pages))
-            for first in range(0, graph.nodes, at_once)
-            for name in named.names.of(range(first, min(first + at_once, graph.nodes)))
+            for first in range(0, graph.nodes, NAMES_AT_ONCE)
+            for name in named.names.of(range(first, min(first + NAMES_AT_ONCE, graph.nodes)))
         ),
         dtype=np.int64,
         count=graph.nodes,
@@ -152,19 +142,18 @@ def _whole(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 class _CrawlWriter:
     """Writes the log of a crawl that reads all pages with links, one by one."""
 
-    def __init__(
-        self, store: StoreWriter, web: GraphToImport, label: str, now: float, sizes: ImportSizes
-    ) -> None:
-        self._store, self._web, self._sizes = store, web, sizes
+    def __init__(self, store: StoreWriter, web: GraphToImport, label: str, now: float) -> None:
+        self._store, self._web = store, web
         self._label, self._now = f"imported from {label}", now
-        self._frontier = Frontier(TERMS, _spent_twice)
+        nothing = dict[int, Spending]()  # each page is read once: no earlier spending is asked for
+        self._frontier = Frontier(TERMS, nothing.__getitem__)
         self._hosts: dict[str, int] = {}
         self._fetches = 0
 
     def read_all(self, progress: Progress) -> None:
         reads = np.flatnonzero(self._web.graph.out_degrees())
         pages, all_turns = len(self._web.homes), max(len(self._web.homes) + len(reads), 1)
-        births, visits = self._sizes.births, self._sizes.visits
+        births, visits = BIRTHS_AT_ONCE, VISITS_AT_ONCE
         for first in range(0, pages, births):
             self._introduce(first, self._web.homes[first : first + births])
             progress(min(first + births, pages) / all_turns)
@@ -200,7 +189,7 @@ class _CrawlWriter:
             )
         self._fetches += len(pages)
         self._commit(batch)
-        if self._frontier.changes > self._sizes.changes:
+        if self._frontier.changes > CHANGES_A_CHECKPOINT:
             self._store.checkpoint(cut_checkpoint(self._frontier))
 
     def _do(self, step: Step, state: State) -> StepRow:
@@ -212,7 +201,3 @@ class _CrawlWriter:
         counted = {tables.FETCHES: self._fetches, **(others or {})}
         batch.counters = self._frontier.tally() | counted
         self._store.commit(batch)
-
-
-def _spent_twice(seq: int) -> Spending:
-    raise LookupError(f"step {seq} was requested again, but an import reads each page once")

@@ -1,35 +1,278 @@
-"""Makes a store of WARC files: a recorded crawl, which names the store when it is complete."""
+"""Makes a store of WARC files: a crawl without a network, whose responses are read in their order.
+
+Laws: each record has the effect that the same response would have in a crawl, so the log, the
+ranks and the archive are those of such a crawl. Responses, redirects, and confirmations that a
+known page has not changed are turns of pages. Any other record (a picture, a failure) is the
+turn of its page if a link has led to it, and is counted otherwise. Pictures and the like are
+kept for the pages that need them, if the user asks for that. No request goes over the network.
+
+revisit  record without a body: the page repeats an earlier response, its own or another page's
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from minicrawl.archive.packing import pack_any
+from minicrawl.archive.reader import ArchiveReader, last_page
+from minicrawl.archive.record import RecordKind
 from minicrawl.config import Settings, Storing
 from minicrawl.crawl.admission.scope import gate_for
 from minicrawl.crawl.events import nobody_listens
-from minicrawl.crawl.imports.recorded_responses import RecordClock, RecordedCrawl, are_files_kept
-from minicrawl.crawl.parts import CrawlContext
+from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.record.archiving import ArchiveSinks, open_places, set_pages_aside
+from minicrawl.crawl.record.commits import COMMIT_EVERY_S, MOST_STEPS
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.refinement.fresh_ranks import refine_for
+from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.reach import check_types
 from minicrawl.crawl.start.settings import store_terms
-from minicrawl.crawl.workers.visitor import visiting
-from minicrawl.crawl.workers.worker_config import WorkerConfig
-from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.crawl.turns.page_turns import parsed_visit
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
+from minicrawl.errors import Damaged, MinicrawlError, UsageError
+from minicrawl.fetch.warc.answers import RecordedAnswers, head_of, moment_of, wire_of
 from minicrawl.fetch.warc.files import warc_files
-from minicrawl.fetch.warc.records import MOST_HEAD_BYTES, WarcRecord, WarcRecords
+from minicrawl.fetch.warc.records import MOST_HEAD_BYTES, WarcRecord, WarcRecords, with_requests
+from minicrawl.model import (
+    FetchResult,
+    KeptAnswer,
+    Moved,
+    PageId,
+    Refused,
+    Request,
+    Response,
+    Unchanged,
+    Want,
+)
 from minicrawl.own_files import drafting
-from minicrawl.ports import Progress, unreported
+from minicrawl.ports import Progress, part, unreported
+from minicrawl.states import State
 from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrite
 from minicrawl.store.writer import StoreWriter
+from minicrawl.web.responses.types import types_of
+from minicrawl.web.scope import may_be_html
+from minicrawl.web.urls import ResolvedUrl, resolve
+
+_ANSWERS = ("response", "resource", "revisit")
+_KINDS = ("warcinfo", "request", "metadata", "conversion", "continuation")
+"""Other record types of the standard. All further types are counted as "other"."""
+_ROBOTS = "/robots.txt"
+_SITEMAP = re.compile(r"/sitemap[^/]*\.(?:xml|txt)(?:\.gz)?\Z", re.IGNORECASE)
+"""Usual paths of sitemaps, which belong to an archive as robots.txt does."""
+_UNCOMMITTED = 3 * MOST_STEPS
+"""Limit of responses that are not in the archive yet."""
+_SUCCESS = 2  # status // 100
+
+# Reasons why a record has no turn.
+NO_PAGE = "records that are not pages"
+ROBOTS = "records of robots.txt"
+NOT_LINKED = "records of pictures, failures and the like that no earlier link leads to"
+NO_BODY = "revisits of unknown responses"
+
+
+class RecordClock:
+    """Clock whose time of day is that of the current record."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+
+    now = staticmethod(time.monotonic)
+
+    def today(self) -> float:
+        return self.at
+
+
+class RecordedFetches:
+    """Fetch results from records. The body of a revisit is the former response of its page, which
+    is unknown without an archive.
+    """
+
+    def __init__(self, recorder: Recorder, settings: Settings, folder: Path | None) -> None:
+        """Set up; `folder` is that of the archive, if there is one."""
+        self._recorder, self._folder = recorder, folder
+        self._strip_marks = settings.storing.strip_marks
+        self._answers = RecordedAnswers(settings.network)
+        self._reader: ArchiveReader | None = None
+        self._recent: OrderedDict[str, None] = OrderedDict()
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+
+    def saw(self, url: str) -> None:
+        """Note that the page was read, and may not be in the archive yet."""
+        self._recent[url] = None
+        self._recent.move_to_end(url)
+        if len(self._recent) > _UNCOMMITTED:
+            self._recent.popitem(last=False)
+
+    async def result(
+        self, request: Request, record: WarcRecord, page: PageId | None
+    ) -> FetchResult | None:
+        """Return the fetch result of a record; None for a revisit of an unknown response."""
+        head = head_of(record)
+        is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
+        if record.kind != "revisit" and not is_confirmed:
+            return await self._answers.read(request, record)
+        if (
+            is_confirmed
+            and page is not None
+            and State(self._recorder.frontier.state[page]).was_read
+        ):
+            return Unchanged(wire=wire_of(record))
+        if is_confirmed:
+            return None
+        if head is not None and head.status // 100 != _SUCCESS:
+            return await self._answers.read(request, record)
+        original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
+        url = resolve(original, strip_marks=self._strip_marks)
+        body = await self._last(request.url if url is None else url.url)
+        if body is None or head is None:
+            return body
+        return body._replace(headers=head.headers, wire=wire_of(record))
+
+    async def _last(self, url: str) -> Response | None:
+        archive = self._recorder.keeping.archive
+        if archive is None or self._folder is None:
+            return None
+        if url in self._recent:
+            await self._recorder.committer.written()
+            self._recent.clear()
+        if self._reader is None:
+            self._reader = ArchiveReader(self._folder, archive.end)
+        self._reader.go_on_to(archive.end)
+        with suppress(Damaged, IndexError):
+            rows = self._reader.versions(url)
+            answer = self._reader.answer(rows[last_page(rows) - 1].place)
+            if answer.kind is RecordKind.PAGE:
+                return Response(status=answer.status, headers=answer.headers, body=answer.body)
+        return None
+
+
+class RecordedCrawl:
+    """Gives each record its turn."""
+
+    def __init__(
+        self, context: CrawlContext, clock: RecordClock, visitor: Visitor, folder: Path | None
+    ) -> None:
+        """Set up; `folder` is that of the archive, if there is one."""
+        self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
+        self._fetches = RecordedFetches(context.recorder, context.settings, folder)
+        self.close = self._fetches.close
+        self._types, self._visitor = types_of(context.settings.scope.types), visitor
+        self._parts = parts = CrawlParts(context)
+        parts.restore(context)
+        self.skipped: Counter[str] = Counter()
+
+    async def read_all(self, records: Iterable[WarcRecord]) -> None:
+        committer = self._recorder.committer
+
+        async def read(_group: object) -> None:
+            for record in with_requests(records):
+                await self._read(record)
+                await asyncio.sleep(0)
+                while not committer.takes_more:
+                    await asyncio.sleep(COMMIT_EVERY_S)
+
+        await committer.keep_while(read)
+
+    async def _read(self, record: WarcRecord) -> None:
+        """Give a record its turn, or count why it has none."""
+        if record.kind not in _ANSWERS:
+            kind = record.kind if record.kind in _KINDS else "other"
+            self.skipped[f"{kind} records"] += 1
+            return
+        address = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
+        if address is None:
+            self.skipped[NO_PAGE] += 1
+        elif urlsplit(address.url).path == _ROBOTS:
+            if not await self._keep_file(self._request(address), record):
+                self.skipped[ROBOTS] += 1
+        else:
+            await self._answer(address, record)
+
+    def _request(self, address: ResolvedUrl, suspicious: int = 0) -> Request:
+        return Request(
+            address.url,
+            max_bytes=self._settings.network.max_body_bytes,
+            request_url=address.original,
+            dictionary=self._recorder.dictionary,
+            suspicious=suspicious,
+            types=self._types,
+            keeps_failures=self._settings.storing.keeps_failures,
+        )
+
+    async def _answer(self, address: ResolvedUrl, record: WarcRecord) -> None:
+        page = (await self._recorder.look_up_urls([address.url])).get(address.url)
+        novelty = self._parts.traps.novelty
+        suspicious = 0 if page is None else novelty.suspicious(self._host_of(page))
+        request = self._request(address, suspicious)
+        fetched = await self._fetches.result(request, record, page)
+        self._clock.at = moment_of(record)
+        if fetched is None:
+            self.skipped[NO_BODY] += 1
+            return
+        # Without a link to it, a page becomes known by its content, or by its redirect.
+        is_found = isinstance(fetched, Moved) and may_be_html(address.url)
+        has_turn = page is not None or is_found or isinstance(fetched, Response)
+        if has_turn:
+            await self._turn(request, fetched, page)
+        is_file = isinstance(fetched, Refused) or not has_turn
+        is_wanted = are_files_kept(self._settings) or _SITEMAP.search(urlsplit(address.url).path)
+        is_kept = is_file and is_wanted and await self._keep_file(request, record)
+        if not has_turn and not is_kept:
+            self.skipped[NOT_LINKED] += 1
+
+    async def _turn(self, request: Request, fetched: FetchResult, page: PageId | None) -> None:
+        """Run the turn of a page as in a crawl, but without waiting for its host."""
+        if page is None:
+            originals = ((request.url, request.request_url),) if request.request_url else ()
+            pages, *_ = await self._parts.introducer.introduce([request.url], 0, originals)
+            page = pages[request.url]
+        host_id, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
+        lease = Lease(page, host_id, request.url, again)
+        turn = self._parts.ends.suspended.turn_of(lease, self._parts.hosts[host_id])
+        if not again:
+            self._parts.traps.quotas.spend(host_id)
+        visit = self._visitor.visit_of(request, fetched)
+        fetched, parsed = parsed_visit(
+            turn, visit, None if visit.read is None else await visit.read()
+        )
+        await self._parts.ends.end(turn, fetched, parsed)
+        self._fetches.saw(request.url)
+
+    async def _keep_file(self, request: Request, record: WarcRecord) -> bool:
+        """Keep a response that is not a page, unless only text is kept. Return whether it is."""
+        if self._settings.storing.keep != "pages":
+            return False
+        longest = self._settings.longest_file_bytes
+        of_file = request._replace(want=Want.RESOURCE, max_bytes=longest)
+        answer = await self._fetches.result(of_file, record, None)
+        if (packed := pack_any(request.url, answer)) is None:
+            return False
+        self._recorder.keep(None, KeptAnswer(packed, self._clock.at, request.url))
+        self._fetches.saw(request.url)
+        return True
+
+    def _host_of(self, page: PageId) -> int:
+        return self._recorder.frontier.urls.host_of[page]
+
+
+def are_files_kept(settings: Settings) -> bool:
+    """Return True if responses that are not pages are kept."""
+    storing = settings.storing
+    return settings.keeps_files or (storing.requisites and storing.keep == "pages")
 
 
 class WarcImport(NamedTuple):
@@ -49,10 +292,7 @@ def import_warcs(
     note: Callable[[str], None] = lambda _line: None,
     progress: Progress = unreported,
 ) -> WarcImport:
-    """Make a store of WARC files; `note` is called with each problem.
-
-    The store gets its name when it is complete, and no store is overwritten.
-    """
+    """Make a store of WARC files; `note` is called with each problem."""
     began = time.monotonic()
     check_types(settings.scope)
     store = settings.storing.store
@@ -123,13 +363,10 @@ class _Records:
     def __iter__(self) -> Iterator[WarcRecord]:
         whole, before = max(sum(file.length for file in self._files), 1), 0
         for file in self._files:
-            shown = partial(self._show, before / whole, file.length / whole)
+            shown = part(self._progress, before / whole, (before + file.length) / whole)
             records = WarcRecords(file, self._most_bytes, self._note, shown)
             for record in records:
                 self.count += 1
                 yield record
             self.damages += records.damages
             before += file.length
-
-    def _show(self, begin: float, length: float, share: float) -> None:
-        self._progress(begin + length * share)

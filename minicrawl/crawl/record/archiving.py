@@ -17,19 +17,12 @@ from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+from minicrawl.archive import segments
 from minicrawl.archive.codec import PLAIN
 from minicrawl.archive.index import IndexRow
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import key_of
-from minicrawl.archive.segments import (
-    FIRST,
-    SEGMENT_BYTES,
-    Segments,
-    disk_errors,
-    place_at,
-    segment_of,
-)
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.config.values.kinds import warc_place
@@ -71,11 +64,6 @@ class ArchiveSinks(NamedTuple):
     emit: Listener = nobody_listens
     """Told how much was not written again, when the WARC files are closed."""
 
-    @property
-    def places(self) -> list[ArchiveWriter | WarcFiles]:
-        """The archive and the WARC files, if open."""
-        return [place for place in (self.archive, self.warcs) if place is not None]
-
     def __bool__(self) -> bool:
         return self.archive is not None or self.warcs is not None
 
@@ -95,7 +83,6 @@ NOWHERE = ArchiveSinks()
 
 
 def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> ArchiveSinks:
-    """Open the places where responses are kept, as of the last commit of the store."""
     archive = open_archive(store, storing, emit)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
@@ -144,7 +131,10 @@ def _facts(connection: tables.Connection) -> Mapping[str, str]:
 
 
 def open_archive(
-    store: StoreWriter, storing: Storing, emit: Listener, segment_bytes: int = SEGMENT_BYTES
+    store: StoreWriter,
+    storing: Storing,
+    emit: Listener,
+    segment_bytes: int = segments.SEGMENT_BYTES,
 ) -> ArchiveWriter | None:
     """Open the archive of a store as of its last commit; None if no responses are kept."""
     if not storing.keeps_answers:
@@ -157,7 +147,7 @@ def open_archive(
             folder.mkdir()
             store.lock.check()  # also holds the new folder
             emit(Noted(text=f"{folder} had pages of an unknown store: moved to {aside}"))
-        end = FIRST
+        end = segments.FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
     only_changes = storing.keep_versions == "changed"
     archive = ArchiveWriter(folder, end, only_changes=only_changes, segment_bytes=segment_bytes)
@@ -183,10 +173,7 @@ def prune(
 
 
 def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
-    """Prune the archive of a store that no crawl is writing.
-
-    Return the pruning, and whether the pruned records are deleted already.
-    """
+    """Prune the archive of a store without a crawl; say whether the records are deleted already."""
     with closing(StoreWriter.open(path)) as store:
         archive = open_archive(store, Storing(keep="pages"), nobody_listens)
         assert archive is not None
@@ -234,11 +221,9 @@ class UrlPattern(NamedTuple):
         return cls(what, re.compile(pattern_of_urls(what)).match)
 
     def keys(self, archive: ArchiveReader) -> set[int]:
-        """Return the archive keys of these URLs that have a readable answer."""
         return archive.keys_of(lambda head: self.fits(head.url) or self.fits(head.request_url))
 
     def pages(self, connection: tables.Connection) -> dict[int, str]:
-        """Return the pages with these URLs."""
         return {page: url for page, url in questions.all_urls(connection) if self.fits(url)}
 
 
@@ -279,7 +264,7 @@ def forget(
         gone = tables.taken_down(tables.counters(store.connection))
         drop_findings(path, store.connection, pages, gone)
         if (index := search_folder(path)).exists():
-            with disk_errors(index):
+            with segments.disk_errors(index):
                 rmtree(index)
         # Last, as a take-down that is repeated no longer finds pages by their URLs.
         _conceal(store)
@@ -298,9 +283,9 @@ def forget(
 
         reason = {"at": iso(now), "what": noted, "why": why}
         files, records, unreached = take_down(archives, urls.fits, reason)
-        if series and str(series.path(segment_of(series.end))) in files:
+        if series and str(series.path(segments.segment_of(series.end))) in files:
             # The next crawl begins a new file: the end of this one is in another place now.
-            end = place_at(segment_of(series.end) + 1, 0)
+            end = segments.place_at(segments.segment_of(series.end) + 1, 0)
             moved = {tables.WARC: series._replace(end=end)._asdict()}
             store.commit(Batch(counters=tables.counters(store.connection) | moved))
         is_reached = Path(folder).resolve() in {place.resolve() for place in archives}
@@ -316,7 +301,6 @@ def conceal_earlier(store: StoreWriter) -> None:
 
 
 def _conceal(store: StoreWriter) -> None:
-    """Remove all URLs that were taken down from the store."""
     counters = tables.counters(store.connection)
     notes, gone = tables.takedowns(counters), tables.taken_down(counters)
     words = shlex.split(str(counters.get(tables.COMMAND) or ""))
@@ -339,7 +323,6 @@ def _names(word: str, gone: Takedowns) -> bool:
 
 
 def would_forget(path: Path, what: str) -> TakenDown:
-    """Return what `forget` would remove."""
     urls, folder, answers = UrlPattern.of(what), archive_folder(path), 0
     with reading(path) as connection:
         pages, end = urls.pages(connection), tables.archive_end(connection)
@@ -364,11 +347,8 @@ def _note_takedowns(store: StoreWriter, notes: Iterable[Takedown]) -> None:
 
 
 def set_pages_aside(folder: Path) -> Path | None:
-    """Rename an archive whose store is unknown.
-
-    Return its new path, or None if there is no archive.
-    """
-    if not Segments(folder).numbers():
+    """Rename an archive whose store is unknown, if there is one; return its new path."""
+    if not segments.Segments(folder).numbers():
         return None
     names = (folder.with_name(f"{folder.name}.{number}") for number in count(1))
     return folder.rename(next(name for name in names if not name.exists()))

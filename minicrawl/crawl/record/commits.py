@@ -35,7 +35,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from math import isfinite
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive
@@ -112,7 +112,6 @@ class UncommittedRows:
             self.full.set()
 
     def add_urls(self, rows: list[UrlRow]) -> None:
-        """Add the rows of new pages."""
         if not rows:
             return
         urls = self.batch.urls
@@ -127,14 +126,12 @@ class UncommittedRows:
         self.batch.documents.append(row)
 
     def add_answer(self, answer: KeptAnswer) -> None:
-        """Add the record of a response, for the archive."""
         self.batch.answers.append(answer)
         self.answer_bytes += len(answer.record)
         if self.answer_bytes >= ANSWER_BYTES_A_BATCH:
             self.full.set()
 
     def add_written(self, row: WrittenRow) -> None:
-        """Add the links of a page, as written there."""
         self.batch.written.append(row)
         self.answer_bytes += len(row.entries)
         if self.answer_bytes >= ANSWER_BYTES_A_BATCH:
@@ -148,7 +145,6 @@ class UncommittedRows:
         self.answer_bytes += len(own.body)
 
     def take(self) -> Batch:
-        """Close the open batch, open the next one, and return the closed one."""
         batch, self.batch = self.batch, Batch()
         self.answer_bytes = 0
         self._taken.set()
@@ -169,7 +165,6 @@ class UncommittedRows:
                 del self.documents[document.page]
 
     async def caught_up(self) -> None:
-        """Wait while many new URLs are uncommitted."""
         while (
             len(urls := self.batch.urls) >= MANY_URLS
             or sum([len(row.path) for row in urls]) >= MANY_CHARS
@@ -186,14 +181,11 @@ class WriteQueue:
         """Set up with `reader`, which sees the store as of the last write."""
         self._reader = reader
         self._unwritten: deque[Callable[[], None]] = deque()
+        self.add = self._unwritten.append
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
 
     def __len__(self) -> int:
         return len(self._unwritten)
-
-    def add(self, write: Callable[[], None]) -> None:
-        """Append a write."""
-        self._unwritten.append(write)
 
     async def write(self) -> None:
         """Do all queued writes, each commit and each checkpoint as a whole."""
@@ -209,15 +201,7 @@ class WriteQueue:
         begin_snapshot(self._reader)
 
     def close(self) -> None:
-        """Stop the thread."""
         self._thread.shutdown()
-
-
-class _ClosedBatch(NamedTuple):
-    """Batch that is being written, and the number of its last step."""
-
-    batch: Batch
-    last_step: int
 
 
 class Committer:
@@ -236,17 +220,16 @@ class Committer:
         self._store, self._writes = store, WriteQueue(reader)
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
-        self._closed = _ClosedBatch(Batch(), frontier.last_seq)
+        self._closed = Batch(), frontier.last_seq
+        """Batch that is being written, and the number of its last step."""
         self.last_step = frontier.last_seq
         """Number of the last committed step."""
         self._finishing = False
         self._wrote = asyncio.Event()
+        self.caught_up = rows.caught_up
 
     async def keep(self, emit: Listener = nobody_listens) -> None:
-        """Commit repeatedly until `finish` is called, then write a checkpoint.
-
-        A full disk is waited for, except at the end.
-        """
+        """Commit until `finish` is called, and wait for a full disk; then write a checkpoint."""
         full = self._rows.full
         while not self._finishing:
             with suppress(TimeoutError):
@@ -255,14 +238,20 @@ class Committer:
             # Cleared before the commit, not after it: if the next batch fills up meanwhile, it must
             # not wait for the pause.
             full.clear()
-            await self._try_to_commit(emit)
+            had_room = self.has_room
+            try:
+                await self.commit()
+                self.has_room = True
+                if not had_room:
+                    emit(Warned(text=_GOING_ON))
+            except NoRoom as error:
+                self.has_room = False
+                if had_room:
+                    emit(Warned(text=f"{error}; {_WAITING}"))
         await self.commit(checkpoint=True)
 
     async def keep_while(self, work: Work[T], emit: Listener = nobody_listens) -> T:
-        """Run the work while its rows are committed, then commit the rest.
-
-        An error of the store ends the work.
-        """
+        """Run the work, which an error of the store ends, while its rows are committed."""
         self._finishing = False
         committing = asyncio.create_task(self.keep(emit))
         try:
@@ -280,29 +269,12 @@ class Committer:
             committing.cancel()
         return working.result()
 
-    async def _try_to_commit(self, emit: Listener) -> None:
-        had_room = self.has_room
-        try:
-            await self.commit()
-        except NoRoom as full:
-            self.has_room = False
-            if had_room:
-                emit(Warned(text=f"{full}; {_WAITING}"))
-        else:
-            self.has_room = True
-            if not had_room:
-                emit(Warned(text=_GOING_ON))
-
     @property
     def takes_more(self) -> bool:
         """True if the crawl may begin requests, False if the disk must catch up first."""
         batch = self._rows.batch
         has_few_rows = len(batch.steps) < MOST_STEPS and len(batch.urls) < MOST_URLS
         return self.has_room and has_few_rows and self._rows.answer_bytes < MOST_ANSWER_BYTES
-
-    async def caught_up(self) -> None:
-        """Wait while many new URLs are uncommitted, as memory holds them."""
-        await self._rows.caught_up()
 
     async def written(self) -> None:
         """Wait until all rows added so far are in the store; `keep` must be running."""
@@ -321,7 +293,6 @@ class Committer:
             await self._wrote.wait()
 
     def finish(self) -> None:
-        """Make `keep` commit the rest and end."""
         self._finishing = True
         self._rows.full.set()
 
@@ -333,12 +304,26 @@ class Committer:
         # A write that failed before comes first: batches are committed in order.
         await self._write()
         frontier = self._frontier
-        is_due = checkpoint or frontier.changes > _changes_allowed(len(frontier))
+        # Checkpoint less often on large tables: the changed rows are spread over the table, so each
+        # one costs a random write, and more changes share a write if they are collected longer.
+        allowed = min(max(CHANGES_A_CHECKPOINT, len(frontier) // 8), MOST_CHANGES)
+        is_due = checkpoint or frontier.changes > allowed
         if not self._rows.batch and not is_due:
             return
         if checkpoint:
-            await self._add_up()
-        self._close_batch()
+            # In slices: the importance of millions of pages at once would block the loop.
+            gathering = GatheredImportance(frontier)
+            while not gathering.go_on():
+                await asyncio.sleep(0)
+            self._counters[tables.GATHERED] = gathering.share
+        # No await between this line and the next: steps that are applied later belong to the next
+        # batch, and `committed` must not report them as safe.
+        batch = self._rows.take()
+        self._closed = batch, frontier.last_seq
+        self._counters.add(tables.FETCHES, len(batch.fetches))
+        # In the same transaction as the steps, so that a crash cannot separate them.
+        batch.counters = self._counters | frontier.tally()
+        self._writes.add(partial(self._store.commit, batch))
         if is_due:
             # Cut at the moment at which the batch is closed, with no await in between. Otherwise
             # the checkpoint would include steps of the next batch, and a kill between the two
@@ -347,35 +332,15 @@ class Committer:
             self._writes.add(partial(self._store.checkpoint, rows, forget_links=forget))
         await self._write()
 
-    async def _add_up(self) -> None:
-        """Sum the gathered importance in slices: millions of pages at once would block the loop."""
-        gathering = GatheredImportance(self._frontier)
-        while not gathering.go_on():
-            await asyncio.sleep(0)
-        self._counters[tables.GATHERED] = gathering.share
-
-    def _close_batch(self) -> None:
-        """Close the open batch and queue its commit, with the present counters."""
-        # No await between this line and the next: steps that are applied later belong to the next
-        # batch, and `committed` must not report them as safe.
-        batch = self._rows.take()
-        self._closed = _ClosedBatch(batch, self._frontier.last_seq)
-        self._counters.add(tables.FETCHES, len(batch.fetches))
-        # In the same transaction as the steps, so that a crash cannot separate them.
-        batch.counters = self._counters | self._frontier.tally()
-        self._writes.add(partial(self._store.commit, batch))
-
     async def _write(self) -> None:
-        """Do the queued writes and drop the rows that they committed."""
         if not self._writes:
             return
         await self._writes.write()
-        self._rows.forget(self._closed.batch)
-        self.last_step = self._closed.last_step
+        batch, self.last_step = self._closed
+        self._rows.forget(batch)
         self._wrote.set()
 
     def close(self) -> None:
-        """Stop the store's thread."""
         self._writes.close()
 
 
@@ -385,12 +350,3 @@ def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _changes_allowed(pages: int) -> int:
-    """Return the number of changed pages that makes a checkpoint due.
-
-    Checkpoint less often on large tables: the changed rows are spread over the table, so each one
-    costs a random write, and more changes share a write if they are collected longer.
-    """
-    return min(max(CHANGES_A_CHECKPOINT, pages // 8), MOST_CHANGES)

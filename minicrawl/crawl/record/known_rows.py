@@ -25,7 +25,7 @@ from minicrawl.crawl.settle.outcome import tries_so_far
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import OwnRequest, PageId
-from minicrawl.opic.ledger.books import Spending, Step
+from minicrawl.opic.ledger.books import Spending
 from minicrawl.states import State
 from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.page_columns import Numbers
@@ -70,7 +70,6 @@ class UrlLookup:
         return {page: (host, path) for page, host, path in tables.paths(self._reader, pages)}
 
     def close(self) -> None:
-        """Stop looking up."""
         if self._reader is not None:
             self._thread.submit(self._reader.close).result()
         self._thread.shutdown()
@@ -93,6 +92,19 @@ class StoredPages:
         self._stored_own_requests = tables.has_own_requests(reader)
         self.frontier = load(self.spending_at, self.urls_at, partial(tables.spent_by, reader))
         self._loaded = len(self.frontier)
+        self.urls_of = partial(tables.urls_of, reader)
+        """Yields the URLs of committed pages, in the order of their ids."""
+        self.documents = partial(tables.all_documents, reader)
+        self.contents = partial(page_columns.contents, reader)
+        """Yields the pages with a committed document, and the hashes of their contents."""
+        self.refused_types = partial(request_log.last_values, reader, "detail")
+        """Returns the media types that pages were refused for; None for a page never requested."""
+        self.requested = partial(request_log.requested, reader)
+        """Returns the pages that were ever requested; the hosts of the others were down."""
+        self.sendings_after = partial(tables.sendings_after, reader)
+        """Yields the batches sent to other shards by committed steps after one."""
+        self.sendings_to = partial(tables.sendings_to, reader)
+        """Returns those sent to a shard after a batch, by committed steps up to one."""
 
     def url_of(self, page: PageId) -> str:
         if recent := self.frontier.urls.url_of(page):
@@ -100,12 +112,7 @@ class StoredPages:
         row = self._rows.urls.get(page)
         return tables.url_of(self._reader, page) if row is None else self._url(row)
 
-    def urls_of(self, pages: Sequence[int]) -> Iterator[str]:
-        """Yield the URLs of committed pages, in the order of their ids."""
-        return tables.urls_of(self._reader, pages)
-
     def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
-        """Return the URLs of pages, committed or not."""
         origins, new = self.frontier.urls.origins, self._rows.urls
         rows = tables.paths(self._reader, pages)
         urls = {page: origins[host] + path for page, host, path in rows}
@@ -117,7 +124,6 @@ class StoredPages:
         return self.frontier.urls.origins[row.host] + row.path
 
     def document(self, page: PageId) -> DocumentRow | None:
-        """Return the document of a page, as of its last reading."""
         document = self._rows.documents.get(page)
         return document or tables.document(self._reader, page)
 
@@ -135,37 +141,12 @@ class StoredPages:
         moved = self.frontier.state[page] == State.UNREAD
         return tries_so_far(request_log.unread_outcomes(self._reader, page, moved=moved), max_tries)
 
-    def refused_types(self, pages: Sequence[int]) -> list[str | None]:
-        """Return the media types that pages were refused for; None for a page without a request."""
-        return request_log.last_values(self._reader, "detail", pages)
-
-    def requested(self, pages: Sequence[int]) -> set[int]:
-        """Return the pages that were requested at least once; the hosts of the others were down."""
-        return request_log.requested(self._reader, pages)
-
     def failing(self, pages: Sequence[int]) -> list[tuple[float | None, float | None]]:
         """Return the times of each page's first and last failure since it was last read."""
         first = request_log.failing_since(self._reader, pages)
         return list(zip(first, request_log.last_values(self._reader, "at", pages), strict=True))
 
-    def documents(self) -> Iterator[DocumentRow]:
-        """Yield all committed documents."""
-        return tables.all_documents(self._reader)
-
-    def contents(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """Yield the pages with a committed document, and the hashes of their contents."""
-        return page_columns.contents(self._reader)
-
-    def sendings_after(self, seq: int) -> list[tuple[int, Step]]:
-        """Return the batches sent to other shards by committed steps after `seq`."""
-        return list(tables.sendings_after(self._reader, seq))
-
-    def sendings_to(self, receiver: int, number: int, until: int) -> list[Step]:
-        """Return batches sent to a shard after batch `number`, by committed steps up to `until`."""
-        return tables.sendings_to(self._reader, receiver, number, until)
-
     def spending_at(self, seq: int) -> Spending:
-        """Return the spending of a step."""
         spending = self._rows.spendings.get(seq)
         return tables.spending(self._reader, seq) if spending is None else spending
 
@@ -197,7 +178,6 @@ class StoredHosts:
         return row.wait_until or 0.0 if row is not None else 0.0
 
     def of_pages(self, pages: Numbers) -> Iterator[tuple[int, int]]:
-        """Return the hosts of these pages, each with the number of its pages."""
         host_of = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
         hosts, counts = np.unique(host_of[pages], return_counts=True)
         return zip(hosts.tolist(), counts.tolist(), strict=True)
@@ -211,20 +191,16 @@ class SeedPages:
         self._pages, self._counters = pages, counters
 
     def ids(self) -> set[int]:
-        """Return the seeds."""
         steps = map(self._pages.spending_at, tables.endowed(self._counters))
         return set(chain.from_iterable(spending.links for spending in steps))
 
     def urls(self) -> Iterator[str]:
-        """Yield the committed URLs of the seeds."""
         return self._pages.urls_of(sorted(self.ids()))
 
     def redirect_targets(self) -> Iterator[str]:
-        """Yield the URLs that redirects of seeds have led to so far."""
         frontier = self._pages.frontier
         moved = [page for page in sorted(self.ids()) if frontier.state[page] == State.MOVED]
         return self._pages.urls_of([frontier.books.stands_for(page) for page in moved])
 
     def endowed_by(self, seq: int) -> None:
-        """Note that the pages endowed by this step are seeds."""
         self._counters[tables.ENDOWED] = [*tables.endowed(self._counters), seq]

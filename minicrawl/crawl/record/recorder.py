@@ -82,7 +82,6 @@ class Recorder:
         return 0 if archive is None else archive.dictionary
 
     def close(self) -> None:
-        """Stop writing and looking up."""
         self.committer.close()
         self._url_lookup.close()
 
@@ -121,7 +120,6 @@ class Recorder:
         return pages
 
     def host_at(self, origin: str) -> int:
-        """Return the host of an origin, known or new; it may have no pages."""
         host, rows = self.frontier.urls.meet_host(origin)
         self._rows.batch.hosts += rows
         return host
@@ -129,7 +127,6 @@ class Recorder:
     def apply_step(
         self, step: Step, state: State = State.UNREAD, value: int | None = None
     ) -> list[Plan]:
-        """Apply a step and queue its row."""
         row = StepRow(self.frontier.last_seq + 1, state, step, value)
         if step.kind is StepKind.ENDOWED:
             self.seeds.endowed_by(row.seq)
@@ -152,14 +149,10 @@ class Recorder:
             self.apply_step(terms(share, edge=edge))
 
     def record(self, fetch: FetchRow) -> None:
-        """Record why a page was not requested."""
         self._rows.batch.fetches.append(fetch)
 
     def record_request(self, fetch: FetchRow, *, is_page: bool) -> None:
-        """Record the request for a page and its response, and count them.
-
-        `is_page` says that it brought a page or found it unchanged.
-        """
+        """Record and count a request; `is_page` if it brought a page or found it unchanged."""
         self._rows.batch.fetches.append(fetch)
         self.counters.add("requests")
         self.counters.add("wire_bytes", fetch.wire_bytes)
@@ -173,7 +166,6 @@ class Recorder:
         self._rows.add_answer(answer)
 
     def keep_own_requests(self, pages: PagesByUrl, own: OwnRequests) -> None:
-        """Keep the requests that a program wants for linked pages, with the step of their page."""
         for url, request in own:
             self._rows.add_own_request(pages[url], request)
 
@@ -190,9 +182,7 @@ class Recorder:
             self._rows.add_written(WrittenRow(page, check_of(ordered), entries_text))
 
     def describe_host(self, row: HostRow) -> None:
-        """Record a host's robots.txt rules and pause."""
         self._rows.batch.hosts.append(row)
 
     def record_mirror(self, host: int, of_host: int) -> None:
-        """Record that a page of `host` has the content of a page of `of_host`."""
         self._rows.batch.mirrors.append((host, of_host))

@@ -18,7 +18,7 @@ from minicrawl.errors import NoRoom, UsageError
 from minicrawl.own_files import make_folder, refuse_links
 from minicrawl.store import tables
 from minicrawl.store.reader import earlier_file
-from minicrawl.store.records import Batch, Checkpoint
+from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 
 COLLECTION = "collection.dedupe"
@@ -34,15 +34,12 @@ class StoreWithArchive:
 
     def __init__(self, store: StoreWriter, keeping: ArchiveSinks) -> None:
         self._store, self._keeping = store, keeping
+        self.connection, self.checkpoint = store.connection, store.checkpoint
         self._had_to_stay = 0  # bytes of the archive that the last examination could not free
         self._waits_for_readers = False
         self._has_doubtful_pruning = False  # the commit of a pruning failed
         self._appended: Batch | None = None
         self._end = 0  # of the archive, after the last append
-
-    @property
-    def connection(self) -> tables.Connection:
-        return self._store.connection
 
     def commit(self, batch: Batch) -> None:
         """Write the responses of a batch, then commit its rows as one transaction."""
@@ -59,8 +56,9 @@ class StoreWithArchive:
             self._store.replica.kept(archive.end, self._end)
         self._store.commit(batch)
         # Confirmed after the commit: until then, the next append must overwrite these records.
-        for place in self._keeping.places:
-            place.confirm()
+        for place in (archive, self._keeping.warcs):
+            if place is not None:
+                place.confirm()
         for answer in batch.answers:
             # Closed only now: an append that failed halfway is repeated, and reads these files
             # again.
@@ -125,10 +123,6 @@ class StoreWithArchive:
             except NoRoom:  # the committed part of the archive is unchanged
                 self._has_doubtful_pruning = True
         self._had_to_stay = max(_bytes_of(archive) - freed, 1)
-
-    def checkpoint(self, checkpoint: Checkpoint, *, forget_links: bool = False) -> None:
-        """Write a checkpoint to the store; the archive needs none."""
-        self._store.checkpoint(checkpoint, forget_links=forget_links)
 
 
 def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> ArchiveSinks:

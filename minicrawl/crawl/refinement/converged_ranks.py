@@ -30,8 +30,7 @@ from minicrawl.frontier.importance import (
 )
 from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.site_table import sites_of
-from minicrawl.opic.importance.cash_flow import CashFlow, Refinement
-from minicrawl.opic.importance.rank_mass import RankMass
+from minicrawl.opic.importance.cash_flow import Refinement
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.file import reading_beside
@@ -69,7 +68,6 @@ class Refined:
 
     @property
     def is_kept(self) -> bool:
-        """True if the ranks are good enough to be kept."""
         return self.converged or self.error_bound <= HONEST
 
 
@@ -88,26 +86,66 @@ def refine(
     """
     _check(path, until, to)
     with reading(path) as connection, reporting_damage(path):
-        loaded = _Loaded.of(path, connection, goes_on)
-    if loaded is None:
-        return None
-    refinement = Refinement(loaded.flow, loaded.shown)
+        terms = tables.terms(connection)
+        assert terms is not None  # _check refuses a store without terms
+        spending_of = partial(tables.spending, connection)
+        by_siblings = tables.uses_siblings_order(connection)
+        frontier = load_frontier(connection, terms, spending_of, siblings=by_siblings)
+        verify(frontier, connection)
+        if (flow := cash_flow(frontier, connection, goes_on)) is None:
+            return None
+        names = [host_of(origin) for origin in questions.origins(connection)]
+        hosts = page_columns.whole(page_columns.urls(connection, "host"), "host")
+        _, site_of = sites_of(names, hosts[: len(frontier)])
+        mass, before = rank_mass(flow, frontier), stored_row(path, connection)
+        shown = kept_importance(path, connection, frontier).shares
+    states, step = frontier.states(), frontier.last_seq
+    del frontier  # of which the refinement needs no more
+    refinement = Refinement(flow, shown)
     for error in refinement.until(until):
         progress(min(1.0, max(0.0, math.log(error) / math.log(until))))
         if not goes_on():
             break
-    refined = loaded.refined(refinement, until, to or path)
+    importance = refinement.importance
+    refined = Refined(
+        pages=flow.pages,
+        links=flow.links,
+        rounds=refinement.rounds,
+        error_bound=refinement.error,
+        converged=refinement.error <= until,
+        moved=float(np.abs(importance - shown).sum()),
+        top_kept=len(_top(shown) & _top(importance)),
+        store=to or path,
+    )
     if refined.is_kept:
-        ranks = loaded.ranks(refined, refinement, goes_on)
+        proven = None if mass is None else proven_share(mass, states, goes_on)
+        row = _row(refined, step, rank_options(refinement, states, before, proven))
+        # Sites rank by the cash that then flows between them.
+        pages = np.bincount(site_of)
+        given = flow.between(importance, site_of, len(pages)) / np.maximum(pages, 1)
+        sites = row._replace(name=OPIC_SITES, options="{}", error_bound=math.inf)
         if to is not None:
             copy_store(path, to)
         with reading(path) as connection:
-            keep_ranks(to or path, connection, ranks)
+            keep_ranks(to or path, connection, [(row, importance), (sites, given[site_of])])
     return refined
 
 
+def _row(refined: Refined, step: int, options: str) -> RankRow:
+    return RankRow(
+        name=OPIC,
+        options=options,
+        made_at=time.time(),
+        step=step,
+        nodes=refined.pages,
+        edges=refined.links,
+        iterations=refined.rounds,
+        error_bound=refined.error_bound,
+        converged=refined.converged,
+    )
+
+
 def is_due(path: Path) -> bool:
-    """Return whether the ranks beside the store lack some of its links, or have not converged."""
     with reading(path) as connection:
         row = stored_row(path, connection)
         return row is None or not row.converged or row.step != tables.last_step(connection)
@@ -129,80 +167,6 @@ def _check(path: Path, until: float, to: Path | None) -> None:
         )
     if to is not None and to.exists():
         raise UsageError(f"--to {to}: the file exists, and is not overwritten")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loaded:
-    """Data of a store for a refinement, as of one step."""
-
-    step: int
-    flow: CashFlow
-    mass: RankMass | None
-    shown: Floats
-    """Importance as shown before."""
-    states: NDArray[np.uint8]
-    site_of: NDArray[np.int32]
-    before: RankRow | None
-    """The ranks that were kept before."""
-
-    @classmethod
-    def of(cls, path: Path, connection: tables.Connection, goes_on: GoOn) -> _Loaded | None:
-        """Load the data, or return None if time ran out."""
-        terms = tables.terms(connection)
-        assert terms is not None  # _check refuses a store without terms
-        spending_of = partial(tables.spending, connection)
-        by_siblings = tables.uses_siblings_order(connection)
-        frontier = load_frontier(connection, terms, spending_of, siblings=by_siblings)
-        verify(frontier, connection)
-        flow = cash_flow(frontier, connection, goes_on)
-        if flow is None:
-            return None
-        names = [host_of(origin) for origin in questions.origins(connection)]
-        hosts = page_columns.whole(page_columns.urls(connection, "host"), "host")
-        return cls(
-            step=frontier.last_seq,
-            flow=flow,
-            mass=rank_mass(flow, frontier),
-            shown=kept_importance(path, connection, frontier).shares,
-            states=frontier.states(),
-            site_of=sites_of(names, hosts[: len(frontier)])[1],
-            before=stored_row(path, connection),
-        )
-
-    def refined(self, refinement: Refinement, until: float, store: Path) -> Refined:
-        after = refinement.importance
-        return Refined(
-            pages=self.flow.pages,
-            links=self.flow.links,
-            rounds=refinement.rounds,
-            error_bound=refinement.error,
-            converged=refinement.error <= until,
-            moved=float(np.abs(after - self.shown).sum()),
-            top_kept=len(_top(self.shown) & _top(after)),
-            store=store,
-        )
-
-    def ranks(
-        self, refined: Refined, refinement: Refinement, goes_on: GoOn
-    ) -> list[tuple[RankRow, Floats]]:
-        """Return the ranks of pages, and of sites by the cash that then flows between them."""
-        proven = None if self.mass is None else proven_share(self.mass, self.states, goes_on)
-        row = RankRow(
-            name=OPIC,
-            options=rank_options(refinement, self.states, self.before, proven),
-            made_at=time.time(),
-            step=self.step,
-            nodes=refined.pages,
-            edges=refined.links,
-            iterations=refined.rounds,
-            error_bound=refined.error_bound,
-            converged=refined.converged,
-        )
-        importance = refinement.importance
-        pages = np.bincount(self.site_of)
-        given = self.flow.between(importance, self.site_of, len(pages))
-        sites = row._replace(name=OPIC_SITES, options="{}", error_bound=math.inf)
-        return [(row, importance), (sites, (given / np.maximum(pages, 1))[self.site_of])]
 
 
 def stored_row(path: Path, connection: tables.Connection) -> RankRow | None:

@@ -14,9 +14,8 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic, process_time
@@ -46,6 +45,15 @@ MOST_BUSY = 0.5
 """Largest share of the time since the last look that the crawl's process may have worked."""
 FEWEST_SPARE = 0.5
 """Least number of cores that were idle, or busy with work of low priority only."""
+LOOK_EVERY_S = 1.0
+FEWEST_STEPS = MOST_STEPS + 1
+"""Least length of the log: reports converge the ranks of a shorter one themselves."""
+MOST_PAGES = 1_000_000
+"""Maximum number of pages: with more, the other process would need too much memory."""
+MOST_S, MOST_OF_PROOF_S = 30.0, 600.0
+"""Time limits of the other process: while it reads, SQLite's write-ahead log only grows. The second
+one holds if the crawl ends at a proven share, which the process computes.
+"""
 AFTER_TROUBLE_S = 60.0
 """Pause after a computation that failed or took too long."""
 _NICE = 19
@@ -67,7 +75,6 @@ class Load(NamedTuple):
 
     @classmethod
     def measured(cls, now: float, proc: Path = _PROC) -> Load:
-        """Measure the load up to now, by the statistics in `proc`."""
         stat, scheduled = proc / "stat", proc / _SCHEDULED
         lines = stat.read_text().splitlines() if stat.exists() else ()
         columns = (_IDLE_COLUMN,) if os.nice(0) > 0 else (_NICE_COLUMN, _IDLE_COLUMN)
@@ -129,26 +136,6 @@ async def refine_beside(store: Path, most_s: float, code: str = _CODE) -> bool:
             await process.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FreshRanks:
-    """Policy of the ranks of a running crawl: when they are computed, and how."""
-
-    look_every_s: float = 1.0
-    fewest_steps: int = MOST_STEPS + 1
-    """Least length of the log: reports converge the ranks of a shorter one themselves."""
-    most_pages: int = 1_000_000
-    """Maximum number of pages: with more, the other process would need too much memory."""
-    most_s: float = 30.0
-    """Time limit of the other process: while it reads, SQLite's write-ahead log only grows."""
-    most_of_proof_s: float = 600.0
-    """Time limit if the crawl ends at a proven share, which the process computes."""
-    has_time: Callable[[Load, Load], bool] = has_time
-    compute: Callable[[Path, float], Awaitable[bool]] = refine_beside
-
-
-USUAL = FreshRanks()
-
-
 @asynccontextmanager
 async def kept_fresh(
     storing: Storing,
@@ -156,19 +143,14 @@ async def kept_fresh(
     clock: Clock,
     *,
     proves: bool = False,
-    policy: FreshRanks = USUAL,
 ) -> AsyncIterator[None]:
-    """Compute the ranks of a running crawl again and again, whenever there is time.
-
-    With `proves`, the crawl ends at a proven share, so the ranks do not wait for spare time.
-    """
+    """Compute the ranks of a running crawl when there is time, or always if it `proves` a share."""
     if proves:
         _note_proof(storing.store, recorder)
     if not proves and not storing.may_converge:
         yield
         return
-    work = _keep_fresh(storing.store, recorder, clock, policy, proves=proves)
-    task = asyncio.create_task(work)
+    task = asyncio.create_task(_keep_fresh(storing.store, recorder, clock, proves=proves))
     try:
         yield
     finally:
@@ -177,21 +159,19 @@ async def kept_fresh(
             await task
 
 
-async def _keep_fresh(
-    store: Path, recorder: Recorder, clock: Clock, policy: FreshRanks, *, proves: bool
-) -> None:
+async def _keep_fresh(store: Path, recorder: Recorder, clock: Clock, *, proves: bool) -> None:
     frontier, committer = recorder.frontier, recorder.committer
     known, due, load = 0, 0.0, Load.measured(clock.now())
-    most_s = policy.most_of_proof_s if proves else policy.most_s
-    while proves or len(frontier) <= policy.most_pages:
-        await asyncio.sleep(policy.look_every_s)
+    most_s = MOST_OF_PROOF_S if proves else MOST_S
+    while proves or len(frontier) <= MOST_PAGES:
+        await asyncio.sleep(LOOK_EVERY_S)
         before, load = load, Load.measured(clock.now())
         last = frontier.last_seq
-        has_room = committer.takes_more and (proves or policy.has_time(before, load))
-        is_wanted = (proves or last >= policy.fewest_steps) and has_changed(known, last)
+        has_room = committer.takes_more and (proves or has_time(before, load))
+        is_wanted = (proves or last >= FEWEST_STEPS) and has_changed(known, last)
         if load.at < due or not has_room or not is_wanted:
             continue
-        is_done = await policy.compute(store, most_s)
+        is_done = await refine_beside(store, most_s)
         if is_done and proves:
             _note_proof(store, recorder)
         known, now = last, clock.now()
@@ -232,7 +212,6 @@ class LastConvergence:
         self._is_halted = False
 
     def halt(self) -> None:
-        """End the computation after this round."""
         self._is_halted = True
 
     async def run(self, ran_s: float) -> None:
@@ -273,10 +252,7 @@ class LastConvergence:
         self._emit(Converged(error_bound=error_bound, is_complete=is_complete))
 
     async def _result(self, work: asyncio.Future[Refined | None]) -> Refined | None:
-        """Return the result.
-
-        However often this task is cancelled, it waits for the thread to end.
-        """
+        """Return the result; wait for the thread to end however often this task is cancelled."""
         while True:
             try:
                 return await asyncio.shield(work)

@@ -3,14 +3,12 @@
 renderer         renders pages between parse and settle, and replaces them by the results
 policy           learns which hosts and templates gain links by rendering
 pool             shares browsers among pages; starts, watches and ends render workers
-page_resources   sends the requests of rendered pages through the crawl's gate
-resource_cache   keeps responses, so that each URL is requested once
+page_resources   sends the requests of rendered pages through the crawl's gate, each URL once
 cors             decides what a script may read of another origin, and send there
 
 render_messages  messages between the crawl and a render worker
 
-worker           the render worker: a process that drives one browser; the guard around it
-browser          starts the browser without a way to the network
+worker           the render worker: starts a browser without a way to the network, and drives it
 browser_page     one page in the browser, from its first byte to its last script
 page_scripts     JavaScript that runs inside pages
 

@@ -3,11 +3,11 @@
 Laws: the page has a browser context of its own, which ends with it. Its document is the fetched
 response: the server is not contacted again. It gets no images, media or fonts; its style sheets
 are empty. It only reads (GET); if the archive is to replay it (`replays`), it may POST as well,
-and is scrolled to its end as long as that brings requests. A page that navigates elsewhere is a
-redirect, which is not followed. Its clock is virtual: it skips idle time, so that timers of
-seconds cost none, and stands still while a request is pending. The page is drawn before it is
-read. A page that takes too long is read as it is then; if that fails, its browser is ended.
-Limits count what the browser works, not how long a busy machine lets it wait.
+its details are opened, and it is scrolled to its end as long as that brings requests. A page that
+navigates elsewhere is a redirect, which is not followed. Its clock is virtual: it skips idle time,
+so that timers of seconds cost none, and stands still while a request is pending. The page is drawn
+before it is read. A page that takes too long is read as it is then; if that fails, its browser is
+ended. Limits count what the browser works, not how long a busy machine lets it wait.
 
 pending   requests of the page without a response yet
 """
@@ -24,14 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from playwright.async_api import Browser, Error as BrowserError
 
 from minicrawl.archive.record import WantedFiles
-from minicrawl.crawl.rendering.page_scripts import (
-    BEFORE_SCRIPTS,
-    COUNT_WORKERS,
-    NEXT_FRAMES,
-    READ_DOM,
-    SCROLL,
-    TURN,
-)
+from minicrawl.crawl.rendering import page_scripts
 from minicrawl.crawl.rendering.render_messages import (
     PageToRender,
     RenderConfig,
@@ -106,21 +99,19 @@ class BrowserPage:
         self._pending: dict[int, asyncio.Future[Resource]] = {}
         self._is_idle = asyncio.Event()
         self._is_idle.set()
-        self._left: asyncio.Future[RenderedDom | PageEnded] = (
-            asyncio.get_running_loop().create_future()
-        )
-        self._documents = 0
-        self._bytes = 0
+        loop = asyncio.get_running_loop()
+        self._left: asyncio.Future[RenderedDom | PageEnded] = loop.create_future()
+        self._documents = self._bytes = 0
+        self.fetches = False
+        """True if scripts have requested what the markup does not name."""
         self._fetched = dict[str, None]()
         self._left_out = dict[str, None]()
 
     @property
     def asked(self) -> WantedFiles:
-        """Files that the page has asked for."""
         return WantedFiles(tuple(self._fetched), tuple(self._left_out))
 
     def take(self, resource: Resource) -> None:
-        """Pass a response to the page."""
         pending = self._pending.get(resource.number)
         if pending is not None and not pending.done():
             pending.set_result(resource)
@@ -139,9 +130,11 @@ class BrowserPage:
         try:
             dom = await self._read(await self._open(context, page), page)
         finally:
-            is_closed = await _is_closed_in_time(context)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_CLOSE_S) as limit:
+                    await _tried(context.close())  # unless its browser has ended
             self._browser.remove_listener("disconnected", self._lose)
-        if not is_closed:
+        if limit.expired():
             raise PageEnded(f"the page did not close within {_CLOSE_S:g} s", may_pass=True)
         return dom
 
@@ -151,9 +144,9 @@ class BrowserPage:
     async def _open(self, context: BrowserContext, page: PageToRender) -> Page:
         shown = await context.new_page()
         self._main, self._page = shown.main_frame, page
-        await context.add_init_script(BEFORE_SCRIPTS)
+        await context.add_init_script(page_scripts.BEFORE_SCRIPTS)
         if self._config.replays:
-            await context.add_init_script(SCROLL)
+            await context.add_init_script(page_scripts.UNFOLD)
         await context.route("**/*", self._route)
         await context.route_web_socket("**/*", lambda socket: socket.close())
         # `BEFORE_SCRIPTS` removes the functions that open dialogs. The dialog that asks whether to
@@ -178,7 +171,13 @@ class BrowserPage:
                 if isinstance(left, PageEnded):
                     raise left
                 return left
-            return await self._dom(shown, watching.result() if watching.done() else "")
+            cut = watching.result() if watching.done() else ""
+            reading = shown.evaluate(page_scripts.READ_DOM, self._config.max_body_bytes)
+            try:
+                html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
+            except (TimeoutError, BrowserError) as error:
+                raise PageEnded(cut or error_line(error)) from error
+            return RenderedDom(html, shown.url, cut)
         finally:
             settling.cancel()
             watching.cancel()
@@ -205,7 +204,7 @@ class BrowserPage:
             await self._is_idle.wait()
             await workers.do_their_turn()
             with suppress(TimeoutError, BrowserError):  # never drawn, or reloaded
-                await _while_working(shown.evaluate(NEXT_FRAMES), _DRAW_CPU_S)
+                await _while_working(shown.evaluate(page_scripts.NEXT_FRAMES), _DRAW_CPU_S)
             is_quiet = turn > 0 and before == (self._asked, workers.activity)
             quiet = quiet + 1 if is_quiet else 0
             if quiet >= (_WORKER_ROUNDS if shown.workers else 1):
@@ -236,14 +235,6 @@ class BrowserPage:
                 raise PageEnded(f"the browser used more than {most:,} bytes of memory")
         return f"not finished after {limit_s:g} s"
 
-    async def _dom(self, shown: Page, cut: str) -> RenderedDom:
-        try:
-            reading = shown.evaluate(READ_DOM, self._config.max_body_bytes)
-            html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
-        except (TimeoutError, BrowserError) as error:
-            raise PageEnded(cut or error_line(error)) from error
-        return RenderedDom(html, shown.url, cut)
-
     def _leave(self, how: RenderedDom | PageEnded) -> None:
         if not self._left.done():
             self._left.set_result(how)
@@ -264,6 +255,7 @@ class BrowserPage:
             else:
                 is_file = request.method == "GET" and request.resource_type not in DOCUMENTS
                 if is_file and _is_of_web(request) and len(self._left_out) < _MOST_LEFT_OUT:
+                    self._look_for(request)
                     self._left_out[request.url.partition("#")[0]] = None
                 if request.resource_type == "stylesheet":
                     await route.fulfill(status=200, content_type="text/css", body="")
@@ -290,20 +282,24 @@ class BrowserPage:
             await route.abort()
 
     def _is_wanted(self, request: Request) -> bool:
-        is_read = request.method == "GET" or (
+        is_post = (
             request.method == "POST"
             and request.resource_type in ("fetch", "xhr")
             and self._config.replays
-            and len(_posted(request)) <= _MOST_POSTED
+            and len(request.post_data_buffer or b"") <= _MOST_POSTED
         )
-        return (
-            is_read
-            and request.resource_type in _WANTED
-            and _is_of_web(request)
-            and self._bytes < _TIMES_A_BODY * self._config.max_body_bytes
-        )
+        has_room = self._bytes < _TIMES_A_BODY * self._config.max_body_bytes
+        is_read = (is_post or request.method == "GET") and request.resource_type in _WANTED
+        return is_read and has_room and _is_of_web(request)
+
+    def _look_for(self, request: Request) -> None:
+        """Look for the name of a file in the markup: without it, a script asks for the file."""
+        name = request.url.partition("?")[0].rpartition("/")[2].encode()
+        is_named = request.resource_type not in DOCUMENTS and name in self._page.response.body
+        self.fetches = self.fetches or not is_named
 
     async def _ask_crawl(self, request: Request) -> Resource:
+        self._look_for(request)
         self._asked = number = self._asked + 1
         if number > self._config.max_requests:
             return Resource(number)
@@ -312,7 +308,7 @@ class BrowserPage:
         self._is_idle.clear()
         try:
             is_document = kind in DOCUMENTS
-            body = _posted(request) if request.method == "POST" else None
+            body = (request.post_data_buffer or b"") if request.method == "POST" else None
             names = (*_SENT, "content-type") if body is not None else _SENT
             headers = tuple(
                 (name, value)
@@ -357,7 +353,7 @@ class _Workers:
         What they send back shows in the next round.
         """
         with suppress(TimeoutError, BrowserError):  # busy, or reloaded
-            counts = _while_working(self._shown.evaluate(COUNT_WORKERS), _TURN_CPU_S)
+            counts = _while_working(self._shown.evaluate(page_scripts.COUNT_WORKERS), _TURN_CPU_S)
             begun, self._messages = await counts
             while self._attached + self._missing < begun:
                 self._changed.clear()
@@ -367,7 +363,7 @@ class _Workers:
                     self._missing = begun - self._attached
         for worker in self._shown.workers:
             with suppress(TimeoutError, BrowserError):  # ended, or never answers
-                await _while_working(worker.evaluate(TURN), _TURN_CPU_S)
+                await _while_working(worker.evaluate(page_scripts.TURN), _TURN_CPU_S)
 
 
 _Answer = TypeVar("_Answer")
@@ -416,21 +412,6 @@ def error_line(error: Exception) -> str:
 
 def _is_of_web(request: Request) -> bool:
     return request.url.startswith(("http://", "https://"))
-
-
-def _posted(request: Request) -> bytes:
-    return request.post_data_buffer or b""
-
-
-async def _is_closed_in_time(context: BrowserContext) -> bool:
-    try:
-        async with asyncio.timeout(_CLOSE_S):
-            await context.close()
-    except BrowserError:  # its browser has ended
-        return True
-    except TimeoutError:
-        return False
-    return True
 
 
 async def _tried(work: Awaitable[object]) -> None:

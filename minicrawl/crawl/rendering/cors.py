@@ -40,15 +40,16 @@ def may_be_read(answer: object, asker: str) -> bool:
 
 def unsafe_names(headers: Headers) -> tuple[str, ...]:
     """Return the names of headers that need a preflight, sorted."""
-    return tuple(sorted(name for name, value in headers if not _is_safe(name, value)))
-
-
-def _is_safe(name: str, value: str) -> bool:
-    if name in _OF_BROWSERS:
-        return True
-    if name == "content-type":
-        return value.partition(";")[0].strip().lower() in _TYPES_OF_FORMS
-    return name == "accept" and len(value) <= _LONGEST_SAFE and not _UNSAFE.search(value)
+    names = list[str]()
+    for name, value in headers:
+        if name == "content-type":
+            is_safe = value.partition(";")[0].strip().lower() in _TYPES_OF_FORMS
+        elif name == "accept":
+            is_safe = len(value) <= _LONGEST_SAFE and not _UNSAFE.search(value)
+        else:
+            is_safe = name in _OF_BROWSERS
+        names += [] if is_safe else [name]
+    return tuple(sorted(names))
 
 
 def preflight_of(url: str, asker: str, names: Iterable[str], method: str = "GET") -> Request:

@@ -94,6 +94,12 @@ READ_DOM = r"""(most) => {
 }"""
 """Function that returns the DOM as HTML, with at most `most` characters."""
 
-SCROLL = """if (window === top) setInterval(
-  () => window.scrollTo(0, document.documentElement.scrollHeight), 500);"""
-"""Script that scrolls the page to its end every 500 ms of its virtual time."""
+UNFOLD = """if (window === top) setInterval(() => {
+  for (const closed of document.querySelectorAll("details:not([open])")) closed.open = true;
+  for (const list of document.querySelectorAll("main, section, div, ul, ol"))
+    if (list.scrollHeight > list.clientHeight) list.scrollTop = list.scrollHeight;
+  window.scrollTo(0, document.documentElement.scrollHeight);
+}, 500);"""
+"""Script that opens details, and scrolls page and lists to their ends, every 500 ms of its virtual
+time.
+"""

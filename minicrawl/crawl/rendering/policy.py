@@ -3,7 +3,8 @@
 
 Laws: a page without scripts is not rendered. A template without gain in a few tries is not
 rendered again, and neither is a host whose pages never gained anything. The table is bounded:
-what it drops is learned again.
+what it drops is learned again. For an archive that is to be replayed, a template with any scripts
+is rendered, as what they fetch would be missing, unless it fetched nothing in its first tries.
 
 template   pages of a host with the same scripts
 gain       link that the page does not have without its scripts, or a redirect
@@ -15,7 +16,7 @@ from collections import OrderedDict
 
 from minicrawl.model import ParsedPage, Scripting, ScriptKind
 
-TRIES = {ScriptKind.SHELL: 3, ScriptKind.SOME: 2}
+TRIES = {ScriptKind.NONE: 1, ScriptKind.SHELL: 3, ScriptKind.SOME: 2}
 """Number of renderings of a template before it is judged."""
 WORTH = 0.2
 """Least share of a template's pages that must gain."""
@@ -27,11 +28,15 @@ _MOST_KNOWN = 20_000
 class RenderPolicy:
     """Decides which pages to render, by earlier gains of their hosts and templates."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_for_replay: bool = False) -> None:
+        self._is_for_replay = is_for_replay
         self._known = OrderedDict[tuple[str, int], tuple[int, int]]()
         """Number of pages rendered, and of those that gained."""
 
     def is_worth(self, host: str, scripting: Scripting) -> bool:
+        if self._is_for_replay:
+            rendered, gained = self._known.get((host, scripting.signature), (0, 0))
+            return scripting.signature != 0 and (rendered < TRIES[scripting.kind] or gained > 0)
         if scripting.kind is ScriptKind.NONE:
             return False
         rendered, gained = self._known.get((host, 0), (0, 0))

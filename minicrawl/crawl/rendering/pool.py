@@ -30,7 +30,7 @@ from minicrawl.crawl.rendering.render_messages import (
 )
 from minicrawl.crawl.workers.pool import Activity
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import UsageError
 from minicrawl.fetch.access.headers import RequestHeaders
 from minicrawl.model import Request
@@ -80,14 +80,10 @@ class RenderSlot:
 
     @property
     def pid(self) -> int | None:
-        """PID of the worker, or None."""
         return None if self._child is None or self._child.is_over else self._child.pid
 
     async def start(self) -> str:
-        """Start a worker with a browser, unless one runs that has pages left.
-
-        Return why the browser did not start, or nothing.
-        """
+        """Start a worker unless one has pages left; return why it did not start, or nothing."""
         if self._child is None or self._child.is_over or self._pages >= MOST_PAGES:
             await self.close()
             job = ChildJob(code=_CODE, config=self._config, silence_s=SILENCE_S, end_s=_END_S)
@@ -95,10 +91,9 @@ class RenderSlot:
         if self._pages:
             return ""
         try:
-            trouble: str = await self._child.call(RenderCommand.START, None)
+            return str(await self._child.call(RenderCommand.START, None))
         except ChildLost:
             return "its process ended"
-        return trouble
 
     async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
         """Run the page's scripts, and return the page. Cancellation ends the browser."""
@@ -123,10 +118,14 @@ class RenderSlot:
         child = self._child
         assert child is not None
         tasks = set[asyncio.Task[None]]()
+
+        async def reply(request: ResourceRequest) -> None:
+            await child.feed(RenderCommand.ANSWER, await answer(request))
+
         try:
             message: RenderMessage = await child.call(RenderCommand.RENDER, page)
             while isinstance(message, ResourceRequest):
-                task = asyncio.create_task(_answer(child, message, answer))
+                task = asyncio.create_task(reply(message))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
                 message = await child.call(RenderCommand.NEXT, None)
@@ -143,10 +142,6 @@ class RenderSlot:
             await child.close()
 
 
-async def _answer(child: ChildProcess, request: ResourceRequest, answer: Answer) -> None:
-    await child.feed(RenderCommand.ANSWER, await answer(request))
-
-
 class RenderPool:
     """Render workers of a crawl."""
 
@@ -156,6 +151,7 @@ class RenderPool:
         for slot in self.slots:
             self._free.put_nowait(slot)
         self._next = FairLock()
+        self.charge = self._next.charge
 
     @asynccontextmanager
     async def free_for(self, host: str) -> AsyncIterator[RenderSlot]:
@@ -167,38 +163,18 @@ class RenderPool:
         finally:
             self._free.put_nowait(slot)
 
-    def charge(self, host: str, cost_s: float) -> None:
-        """Charge the processor time of a page to its host."""
-        self._next.charge(host, cost_s)
-
     async def close(self) -> None:
         await asyncio.gather(*(slot.close() for slot in self.slots))
 
 
 @asynccontextmanager
 async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIterator[RenderPool]:
-    """Open the browsers that the settings ask for, and start one; raises `UsageError`.
-
-    Files of the browsers are in a folder that is removed at the end.
-    """
-    browser = find_browser(settings.rendering.browser)
-    folder = Path(tempfile.mkdtemp(prefix="minicrawl-render-"))
-    pool = RenderPool(config_of(settings, browser, folder, archive), settings.rendering.workers)
-    try:
-        if trouble := await pool.slots[0].start():
-            raise UsageError(f"the browser for --render does not start: {trouble}")
-        yield pool
-    finally:
-        await pool.close()
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
-
-
-def config_of(settings: Settings, browser: str, folder: Path, archive: Path | None) -> RenderConfig:
+    """Open the browsers that the settings ask for, and start one; raises `UsageError`."""
     rendering, storing = settings.rendering, settings.storing
     identity = dict(RequestHeaders(settings.politeness, settings.access).of(Request(url="")))
-    return RenderConfig(
-        browser=browser,
-        folder=folder,
+    config = RenderConfig(
+        browser=find_browser(rendering.browser),
+        folder=(folder := Path(tempfile.mkdtemp(prefix="minicrawl-render-"))),
         user_agent=identity[b"User-Agent"].decode(),
         languages=settings.access.languages,
         max_s=rendering.max_s,
@@ -206,7 +182,15 @@ def config_of(settings: Settings, browser: str, folder: Path, archive: Path | No
         max_memory=rendering.max_memory,
         max_body_bytes=settings.network.max_body_bytes,
         parse_options=WorkerConfig.of(settings).parse_options,
-        replays=storing.requisites,
+        replays=storing.is_for_replay,
         archive=archive,
         only_text=storing.keep == "text",
     )
+    pool = RenderPool(config, rendering.workers)
+    try:
+        if trouble := await pool.slots[0].start():
+            raise UsageError(f"the browser for --render does not start: {trouble}")
+        yield pool
+    finally:
+        await pool.close()
+        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)

@@ -78,9 +78,9 @@ class ResourceRequest(NamedTuple):
 
 
 class Resource(NamedTuple):
-    """Response to a request of a page; status 0 means none."""
+    """Response to the request of a page with this number; status 0 means none."""
 
-    number: int
+    number: int = 0
     status: int = 0
     content_type: str = ""
     body: bytes = b""
@@ -93,6 +93,7 @@ class Rendered(NamedTuple):
     body: bytes  # empty if the page leads to another one
     cost_s: float
     record: bytes = b""  # record of the body for the archive, if kept
+    fetches: bool = False  # whether scripts requested what the markup does not name
 
 
 class NotRendered(NamedTuple):

@@ -19,7 +19,7 @@ from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.slots import RequestSlots
 from minicrawl.crawl.parts import CrawlContext
-from minicrawl.crawl.progress import RenderingProgress
+from minicrawl.crawl.progress import RenderingProgress, are_bytes_spent
 from minicrawl.crawl.rendering.page_resources import PageResources
 from minicrawl.crawl.rendering.policy import RenderPolicy, has_gained
 from minicrawl.crawl.rendering.pool import RenderPool
@@ -50,8 +50,15 @@ class PageRenderer:
     ) -> None:
         self._context, self._slots, self._novelty = context, slots, novelty
         self._requests = onboarding.requests
-        self._resources = PageResources(context, onboarding)
-        self.pool, self._policy = pool, RenderPolicy()
+        self._resources = PageResources(
+            context.settings,
+            context.recorder,
+            onboarding,
+            context.clock,
+            partial(are_bytes_spent, context),
+        )
+        self._is_for_replay = context.settings.storing.is_for_replay
+        self.pool, self._policy = pool, RenderPolicy(is_for_replay=self._is_for_replay)
         self._suspects = OrderedDict[str, None]()
         self._waiting = self._waiting_bytes = 0
 
@@ -70,15 +77,17 @@ class PageRenderer:
         name = turn.host.shared.name
         if not isinstance(fetched, Response) or parsed is None:
             return fetched, parsed
-        if not fetched.body or fetched.broke_off or not self._is_worth(name, parsed):
+        if not fetched.body or fetched.broke_off:
             return fetched, parsed
+        if not self._is_worth(name, parsed):
+            return fetched, parsed._replace(scripting=None)
         async with AsyncExitStack() as held:
             with self._set_aside(turn.host, len(fetched.body)):
                 browser = await held.enter_async_context(self.pool.free_for(name))
             # Asked again, since the wait may have been long and other pages of the host were
             # rendered meanwhile.
             if not self._is_worth(name, parsed):
-                return fetched, parsed
+                return fetched, parsed._replace(scripting=None)
             request = Request(
                 url=turn.lease.url,
                 request_url=turn.request_url,
@@ -101,13 +110,12 @@ class PageRenderer:
         return self._policy.is_worth(host, parsed.scripting or NO_SCRIPTS)
 
     def _taken(self, host: str, fetched: Response, before: ParsedPage, result: Rendered) -> Read:
-        after = result.parsed
-        self._policy.learn(
-            host, before.scripting or NO_SCRIPTS, has_gained=has_gained(before, after)
-        )
+        scripting, after = before.scripting or NO_SCRIPTS, result.parsed._replace(scripting=None)
+        is_gain = has_gained(before, after) or (self._is_for_replay and result.fetches)
+        self._policy.learn(host, scripting, has_gained=is_gain)
         if before.links and not after.links and after.refresh is None:
             # The scripts removed all links: probably one of their requests failed.
-            return fetched, before
+            return fetched, before._replace(scripting=None)
         fetched = fetched._replace(body=result.body)
         if self._context.settings.storing.keep == "text":
             return fetched._replace(record=result.record or fetched.record), after

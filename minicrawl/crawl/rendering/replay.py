@@ -25,7 +25,7 @@ from playwright.async_api import (
 )
 
 from minicrawl.archive.replay import Drawing, PageToReplay, Replayed, ReplayedArchive, ShownFile
-from minicrawl.crawl.rendering.browser import launch, refusing_port
+from minicrawl.crawl.rendering.worker import launch, refusing_port
 
 _VIEW = {"width": 1280, "height": 800}
 _LOAD_MS, _QUIET_MS = 20_000, 5_000

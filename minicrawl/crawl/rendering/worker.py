@@ -25,24 +25,26 @@ A request that gets past playwright fails at the second wall, and one to an IP a
 The test `test_a_browser_asks_for_nothing_by_itself` has a listener in the place of the proxy.
 
 Laws: a worker has one page at a time. It ends after a page that could not be rendered, and when its
-channel is closed. However it ends, its browser ends with it.
+channel is closed. However it ends, its browser ends with it. The browser sends no requests of its
+own: no updates, no accounts, no form hints.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import re
 import shutil
+import socket
 import tempfile
 from contextlib import suppress
 from time import process_time
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from playwright.async_api import Browser, Error as BrowserError, async_playwright
 
 from minicrawl.archive.packing import AnswerPacker
-from minicrawl.crawl.rendering.browser import keep_priority_low, launch, refusing_port
 from minicrawl.crawl.rendering.browser_page import BrowserPage, PageEnded, RenderedDom, error_line
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
@@ -60,12 +62,27 @@ from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.urls import resolve
 
+if TYPE_CHECKING:
+    from playwright.async_api import Playwright
+
 _BOM = b"\xef\xbb\xbf"
 """Byte order mark: the DOM is UTF-8, in whichever encoding the server sent the page."""
 _LONGEST_REPORT = 300
 _SAID = re.compile(r"\[err\] *(\S.*)")
 _ENDED = re.compile(r"exitCode=(\w+), signal=(\w+)")
 """Patterns in playwright's report of a browser that does not start."""
+_NOWHERE = "http://127.0.0.1:9/"
+"""URL on a port that browsers block: no connection is opened."""
+_ARGUMENTS = (
+    *(f"--component-updater=url-source={_NOWHERE}", f"--gaia-url={_NOWHERE}"),
+    f"--autofill-server-url={_NOWHERE}",
+    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--dns-prefetch-disable", "--mute-audio"),
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+)
+_DROP_CAPABILITY, _SET_PRIORITY = 24, 23  # PR_CAPBSET_DROP, CAP_SYS_NICE
 
 
 class RenderWorker:
@@ -131,7 +148,7 @@ class RenderWorker:
             if self._packer is not None and body:
                 response = response._replace(body=body)
                 record = self._packer.pack_rendered(request, response, shown.asked)
-            result = Rendered(parsed, body, 0.0, record)
+            result = Rendered(parsed, body, 0.0, record, shown.fetches)
         except PageEnded as ended:
             result = NotRendered(ended.why, may_pass=ended.may_pass)
         except (BrowserError, TimeoutError) as error:
@@ -158,8 +175,32 @@ def parsed_dom(
     return parsed._replace(refresh=there.url, originals=originals)
 
 
+def refusing_port() -> socket.socket:
+    """Return a socket whose port is ours and refuses every connection, until it is closed."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))  # nobody else can listen there, and we do not
+    return held
+
+
+async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> Browser:
+    """Start the browser, with a proxy that leads nowhere.
+
+    As root, chromium refuses to use its sandbox.
+    """
+    host, port = proxy.getsockname()
+    return await playwright.chromium.launch(
+        executable_path=program,
+        args=list(_ARGUMENTS),
+        chromium_sandbox=os.geteuid() != 0,
+        proxy={"server": f"http://{host}:{port}"},
+        handle_sigint=False,
+        handle_sigterm=False,
+        handle_sighup=False,
+        timeout=20_000,
+    )
+
+
 async def serve(config: RenderConfig) -> None:
-    """Serve calls until the channel is closed, or a page could not be rendered."""
     config.folder.mkdir(exist_ok=True)
     os.environ["TMPDIR"] = own = tempfile.mkdtemp(dir=config.folder)
     with connection_at_stdin() as connection, refusing_port() as proxy:
@@ -193,9 +234,10 @@ def _why(error: BrowserError) -> str:
 
 
 def main() -> None:
-    """Run the worker; stdin is the socket of the channel."""
     with connection_at_stdin() as connection:
         config = receive_message(connection)
     if config is not None:
-        keep_priority_low()
+        # Child processes must not raise their priority, as a browser of root does.
+        with suppress(OSError, AttributeError):  # not on Linux
+            ctypes.CDLL(None).prctl(_DROP_CAPABILITY, _SET_PRIORITY, 0, 0, 0)
         asyncio.run(serve(config))

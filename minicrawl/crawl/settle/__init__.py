@@ -4,9 +4,8 @@ outcome        outcome of a response; the retry policy is a table
 settler        looks up what an outcome is about, and posts one step
 plan           how a turn ends, from what was looked up; pure
 cash_shares    how a page splits its cash among its links
-posting        hands steps to the recorder, and tells the schedule what they changed
-introductions  makes pages known block by block, before they get cash
-replays        lets pages that were read spend what they got since
+posting        hands steps to the recorder, and tells the schedule what they changed; makes pages
+               known block by block; lets pages that were read spend what they got since
 contents       index from a content to the pages that have it
 duplicates     decides which of two pages with one content, on different sites, is the original
 """

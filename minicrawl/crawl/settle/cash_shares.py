@@ -36,7 +36,12 @@ class CashShares:
     """Splits cash among links. Links come out in ascending order."""
 
     def __init__(self, order: Order) -> None:
-        self._weights = _weigher(order.weight_internal)
+        weight = order.weight_internal
+        self._weights: Weigher | None = None  # if all links weigh the same
+        if isinstance(weight, str):
+            self._weights = _of_package(weight)
+        elif round(weight * PARTS) != PARTS:
+            self._weights = within_site(weight)
 
     def spending(self, url: str, pages: Sequence[int], parsed: ParsedPage) -> Spending:
         """Return the spending of the page at `url`, whose links lead to `pages`, in this order."""
@@ -52,20 +57,11 @@ class CashShares:
 
 
 def within_site(weight: float) -> Weigher:
-    """Return a weigher of links within a site; a link to another site weighs 1."""
-
     def weights(url: str, links: Sequence[str]) -> list[float]:
         own = site(host(url))
         return [weight if site(host(link)) == own else 1.0 for link in links]
 
     return weights
-
-
-def _weigher(setting: float | str) -> Weigher | None:
-    """Return the weigher of a value of --weight-internal; None if all links weigh the same."""
-    if isinstance(setting, str):
-        return _of_package(setting)
-    return None if round(setting * PARTS) == PARTS else within_site(setting)
 
 
 def _of_package(name: str) -> Weigher:

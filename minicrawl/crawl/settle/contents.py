@@ -56,18 +56,30 @@ class ContentIndex:
         self._slots.insert_pending()
 
     def describe(self, page: PageId, response: Response, parsed: ParsedPage, today: float) -> bool:
-        """Record the document of a page, and drop its former content from the index.
-
-        Return whether the content has changed.
-        """
+        """Record the document of a page, and return whether its content has changed."""
         # The store knows nothing of a page that is read for the first time: skip the query.
         is_first = self._frontier.state[page] == State.UNREAD and page not in self._reopened
         before = None if is_first else self._recorder.pages.document(page)
-        self._recorder.describe(_document(page, response, parsed, today, before))
-        if before is None or before.content == parsed.content:
-            return False
-        self._drop(page, before.content)
-        return True
+        has_changed = before is not None and before.content != parsed.content
+        # A truncated page has no validators, or a server might report the rest as unchanged.
+        validators = {} if response.broke_off else response.headers
+        document = DocumentRow(
+            page=page,
+            title=parsed.title,
+            status=response.status,
+            etag=validators.get("etag"),
+            last_modified=validators.get("last-modified"),
+            content=parsed.content,
+            noindex=parsed.noindex,
+            first_at=today if before is None else before.first_at,
+            last_at=today,
+            checks=0 if before is None else before.checks + 1,
+            changes=0 if before is None else before.changes + has_changed,
+        )
+        self._recorder.describe(document)
+        if before is not None and has_changed:
+            self._drop(page, before.content)
+        return has_changed
 
     def find_or_add(self, page: PageId, parsed: ParsedPage) -> int | None:
         """Return the original with this content, or None if that is the page itself.
@@ -82,13 +94,16 @@ class ContentIndex:
             code = self._code_on_host(content, page)
             pages = [other for other in pages if host_of[other] == host_of[page]]
             pages += self._slots.matches(code)
-        first = next((other for other in pages if self._still_has(other, content)), None)
-        if first is None and page not in pages:
+        for original in pages:
+            document = self._recorder.pages.document(original)
+            was_read = State(self._frontier.state[original]).was_read
+            if was_read and document is not None and document.content == content:
+                return None if self._frontier.books.leads_to(original, page) else original
+        if page not in pages:
             self._slots.put(code, page)
-        return None if first is None or self._frontier.books.leads_to(first, page) else first
+        return None
 
     def replace(self, first: int, page: PageId, content: int) -> None:
-        """Make the page the original of this content, in place of `first`."""
         for other in (first, page):
             self._drop(other, content)
         self._slots.put(content & _MASK, page)
@@ -100,32 +115,3 @@ class ContentIndex:
 
     def _code_on_host(self, content: int, page: PageId) -> int:
         return (content ^ self._frontier.urls.host_of[page] * _SPREAD) & _MASK
-
-    def _still_has(self, page: PageId, content: int) -> bool:
-        document = self._recorder.pages.document(page)
-        was_read = State(self._frontier.state[page]).was_read
-        return was_read and document is not None and document.content == content
-
-
-def _document(
-    page: PageId, response: Response, parsed: ParsedPage, today: float, before: DocumentRow | None
-) -> DocumentRow:
-    # A truncated page has no validators, or a server might report the rest as unchanged.
-    validators = {} if response.broke_off else response.headers
-    first_at, checks, changes = today, 0, 0
-    if before is not None:
-        first_at, checks = before.first_at, before.checks + 1
-        changes = before.changes + (before.content != parsed.content)
-    return DocumentRow(
-        page=page,
-        title=parsed.title,
-        status=response.status,
-        etag=validators.get("etag"),
-        last_modified=validators.get("last-modified"),
-        content=parsed.content,
-        noindex=parsed.noindex,
-        first_at=first_at,
-        last_at=today,
-        checks=checks,
-        changes=changes,
-    )

@@ -15,7 +15,7 @@ strangers  pages of different sites
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 import numpy as np
@@ -47,7 +47,6 @@ class Duplicates:
     def __init__(self, frontier: Frontier, inbound_cash: InboundCash, seeds: set[int]) -> None:
         """Set up; `inbound_cash` tells what other sites gave to pages and hosts."""
         self._frontier, self._inbound_cash, self._seeds = frontier, inbound_cash, seeds
-        self.gifts = CopyGifts(frontier, inbound_cash, self._is_copy)
         self._original_of: dict[int, int] = {}
         self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
         self._decisions: dict[int, int] = {}
@@ -57,7 +56,6 @@ class Duplicates:
             self._watch(page, frontier.books.forwards[page])
 
     def are_strangers(self, page: PageId, other: int) -> bool:
-        """Return whether the pages are of different sites."""
         host_of = self._frontier.urls.host_of
         return self._inbound_cash.site_index.are_strangers(host_of[page], host_of[other])
 
@@ -69,7 +67,6 @@ class Duplicates:
         return (page for page in pages if self._is_copy(page, forwards[page]))
 
     def is_better(self, page: PageId, first: int) -> bool:
-        """Return whether the page, rather than `first`, is the original."""
         if not self.are_strangers(page, first):
             return False
         given, to_hosts = self._inbound_cash.from_strangers(np.array((page, first)))
@@ -100,21 +97,28 @@ class Duplicates:
             return
         self._original_of[page] = target
         if len(self._original_of) > MOST_COPIES:
-            self._make_room()
-
-    def _make_room(self) -> None:
-        """Drop the half of the copies that was given least."""
-        copies = _numbers(self._original_of)
-        given, _ = self._inbound_cash.from_strangers(copies)
-        for page in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
-            del self._original_of[page]
+            copies = _numbers(self._original_of)
+            given, _ = self._inbound_cash.from_strangers(copies)
+            for copy in copies[np.argsort(given, kind="stable")[: MOST_COPIES // 2]].tolist():
+                del self._original_of[copy]
 
     def take_overtaking(self) -> list[int]:
-        """Remove and return some of the copies that now get more than their originals.
-
-        The caller reopens them.
-        """
-        pages = self._overtaking_pages()[:MOST_AT_ONCE]
+        """Remove and return copies to reopen, as they now get more than their originals."""
+        pages = list[int]()
+        if self._original_of:
+            copies = _numbers(self._original_of)
+            ends = _numbers(map(self._frontier.books.stands_for, self._original_of.values()))
+            given, to_hosts = self._inbound_cash.from_strangers(copies)
+            held, held_by_hosts = self._inbound_cash.from_strangers(ends)
+            overtakes = (given > MARGIN * held) | np.isin(copies, list(self._seeds))
+            overtakes |= (given == held) & (to_hosts > MARGIN * held_by_hosts)
+            chosen = copies[overtakes].tolist()
+            for page in chosen:
+                end, decisions = self._frontier.books.stands_for(page), self._decisions.get(page, 0)
+                is_settled = end in self._seeds or decisions >= MOST_DECISIONS
+                if self._frontier.state[page] == State.ALIAS and not is_settled:
+                    pages.append(page)
+            del pages[MOST_AT_ONCE:]
         if len(self._decisions) > MOST_COPIES:
             self._decisions.clear()
         for page in pages:
@@ -122,26 +126,6 @@ class Duplicates:
             del self._original_of[page]
         self.compared.update(pages)
         return sorted([*pages, *self._take_folded()])
-
-    def _overtaking_pages(self) -> list[int]:
-        if not self._original_of:
-            return []
-        copies = _numbers(self._original_of)
-        ends = np.array(list(map(self._frontier.books.stands_for, self._original_of.values())))
-        chosen = copies[self._overtakes(copies, ends)].tolist()
-        return [page for page in chosen if self._may_be_compared(page)]
-
-    def _overtakes(self, copies: Numbers, originals: Numbers) -> NDArray[np.bool_]:
-        given, to_hosts = self._inbound_cash.from_strangers(copies)
-        held, held_by_hosts = self._inbound_cash.from_strangers(originals)
-        by_hosts = (given == held) & (to_hosts > MARGIN * held_by_hosts)
-        overtakes: NDArray[np.bool_] = (given > MARGIN * held) | by_hosts
-        return overtakes | np.isin(copies, list(self._seeds))
-
-    def _may_be_compared(self, page: PageId) -> bool:
-        end = self._frontier.books.stands_for(page)
-        is_settled = end in self._seeds or self._decisions.get(page, 0) >= MOST_DECISIONS
-        return self._frontier.state[page] == State.ALIAS and not is_settled
 
     def _take_folded(self) -> list[int]:
         """Remove and return some folded pages whose host now gets more than their original's."""
@@ -157,16 +141,7 @@ class Duplicates:
                 del self._folded_onto[host]
         return pages[:MOST_AT_ONCE]
 
-
-class CopyGifts:
-    """Finds the cash that links give to copies; the books credit it to the originals at once."""
-
-    def __init__(
-        self, frontier: Frontier, inbound_cash: InboundCash, is_copy: Callable[[int, int], bool]
-    ) -> None:
-        self._frontier, self._inbound_cash, self._is_copy = frontier, inbound_cash, is_copy
-
-    def to_copies(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
+    def gifts_of(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:
         """Return pairs of page and atoms: credits to copies, and deductions from their originals.
 
         An original keeps its amount if other links of the plan lead to it as well.
@@ -193,7 +168,7 @@ class CopyGifts:
             link = target
         return link
 
-    def load(self, blocks: Iterable[Spendings]) -> None:
+    def load_gifts(self, blocks: Iterable[Spendings]) -> None:
         """Estimate what earlier runs gave to pages: spread histories along the last links."""
         frontier = self._frontier
         ends = np.arange(len(frontier))
@@ -204,26 +179,21 @@ class CopyGifts:
             are_plain = np.fromiter(map(is_plain, givers.blobs), dtype=np.bool_)
             for part in (givers.only(are_plain), givers.only(~are_plain)):
                 if part.blobs:
-                    self._load_block(part, *_links(part), ends)
+                    self._load_block(part, ends)
 
-    def _load_block(self, block: Spendings, counts: Numbers, links: Numbers, ends: Numbers) -> None:
+    def _load_block(self, block: Spendings, ends: Numbers) -> None:
+        """Load spendings whose links, without weights, are all plain or none of them."""
+        if is_plain(block.blobs[0]):
+            counts, links = unpack_plain(block.blobs)
+        else:
+            rows = [unpack(blob).links for blob in block.blobs]
+            counts, links = _numbers(map(len, rows)), _numbers(chain.from_iterable(rows))
         frontier = self._frontier
         pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.small_edge) * UNIT
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
         gifts = np.repeat(atoms, counts).astype(np.int64)
         self._inbound_cash.recall(ends[links], np.repeat(hosts, counts), gifts)
-
-
-def _links(block: Spendings) -> tuple[Numbers, Numbers]:
-    """Return the number of links of each page, and all links in one array, without weights.
-
-    Either all blobs must be plain, or none of them.
-    """
-    if is_plain(block.blobs[0]):
-        return unpack_plain(block.blobs)
-    links = [unpack(blob).links for blob in block.blobs]
-    return np.array(list(map(len, links))), _numbers(chain.from_iterable(links))
 
 
 def _numbers(pages: Iterable[int]) -> Numbers:

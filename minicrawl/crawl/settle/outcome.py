@@ -101,12 +101,10 @@ class RedirectChain(NamedTuple):
     """Pages where the chain began, if cookies are kept."""
 
     def led_on(self, page: PageId, *, has_jar: bool, sets_cookies: bool) -> RedirectChain:
-        """Return the chain extended by a redirect of this page."""
         begun_at = self.begun_at or (page,) if has_jar else ()
         return RedirectChain(self.hops + 1, self.sets_cookies or sets_cookies, begun_at)
 
     def joined(self, other: RedirectChain) -> RedirectChain:
-        """Merge two chains that led to one page."""
         begun_at = dict.fromkeys((*self.begun_at, *other.begun_at))
         return RedirectChain(
             max(self.hops, other.hops),
@@ -145,8 +143,11 @@ def decide_outcome(
         case Failed(kind):
             is_over = tries >= tries_of(kind, max_tries)
             # An interruption is no failure of the page, and uses up no try.
+            reason, allowed = f"tried {tries} times" if tries > 1 else "", policy_of(kind).tries
+            if tries < allowed:
+                reason = f"tried {tries} of {allowed} times (--max-tries)"
             is_given_up = is_over and kind is not State.INTERRUPTED
-            return _given_up(kind, tries) if is_given_up else Retry()
+            return GivenUp(kind, reason) if is_given_up else Retry()
     assert_never(fetched)
 
 
@@ -182,14 +183,6 @@ def tries_so_far(outcomes: Iterable[str], max_tries: int | None) -> int:
     return tries
 
 
-def _given_up(kind: State, tries: int) -> GivenUp:
-    policy = policy_of(kind)
-    reason = f"tried {tries} times" if tries > 1 else ""
-    if tries < policy.tries:
-        reason = f"tried {tries} of {policy.tries} times (--max-tries)"
-    return GivenUp(kind, reason)
-
-
 def fault_of(fetched: FetchResult, today: float) -> tuple[State, float | None] | None:
     """Return the failure, if the host pauses after it, and the pause that the host asked for.
 
@@ -203,7 +196,6 @@ def fault_of(fetched: FetchResult, today: float) -> tuple[State, float | None] |
 
 
 def describe_failure(fetched: FetchResult) -> str:
-    """Describe a failure in one line."""
     name, status, detail = _describe(fetched)
     return f"{name.rpartition(':')[2]}: {detail or status or ''}".removesuffix(": ")
 
@@ -217,25 +209,21 @@ def describe_outcome(
     """Return the name of the outcome, the status of the response, and details."""
     name, status, detail = _describe(fetched)
     if isinstance(fetched, Response) and fetched.cut:
-        why = fetched.cut_detail
-        detail = f"cut: {why}" if why else _describe_cut(fetched.cut, network)
-    if parsed is not None and parsed.cut:
-        detail = _join(detail, parsed.cut)
-    if end is not None and end.reason:
-        name, detail = end.state.outcome, _join(detail, end.reason)
-    if end is not None and end.has_changed:
-        detail = _join(detail, CHANGED)
-    return name, status, detail
-
-
-def _describe_cut(kind: State, network: Network) -> str:
-    if kind is State.TOO_LARGE:
-        return f"cut at {network.max_body_bytes:,} bytes (--max-body)"
-    if kind is State.CROWDED:
-        return f"truncated: all bodies together exceeded {network.max_bodies_bytes:,} bytes"
-    if kind is State.TIMEOUT:
-        return f"cut after {network.timeout_s:g} s (--timeout)"
-    return f"cut: {kind.label}"
+        by_setting = {
+            State.TOO_LARGE: f"cut at {network.max_body_bytes:,} bytes (--max-body)",
+            State.CROWDED: "truncated: all bodies together exceeded "
+            f"{network.max_bodies_bytes:,} bytes",
+            State.TIMEOUT: f"cut after {network.timeout_s:g} s (--timeout)",
+        }
+        why = f"cut: {fetched.cut_detail or fetched.cut.label}"
+        detail = why if fetched.cut_detail else by_setting.get(fetched.cut, why)
+    details = [detail]
+    if parsed is not None:
+        details.append(parsed.cut)
+    if end is not None:
+        name = end.state.outcome if end.reason else name
+        details += [end.reason, CHANGED if end.has_changed else ""]
+    return name, status, "; ".join(filter(None, details))
 
 
 def _describe(fetched: FetchResult) -> tuple[str, int | None, str]:
@@ -249,7 +237,3 @@ def _describe(fetched: FetchResult) -> tuple[str, int | None, str]:
         case Refused(state, detail, status) | Failed(state, detail, status):
             return state.outcome, status, detail
     assert_never(fetched)
-
-
-def _join(detail: str, more: str) -> str:
-    return f"{detail}; {more}" if detail else more

@@ -42,7 +42,6 @@ def plan_of_reading(
 
 
 def why_too_long(hops: int) -> str | None:
-    """Return why a chain of so many redirects ends, or None."""
     return None if hops <= MOST_REDIRECTS else f"more than {MOST_REDIRECTS} redirects in a row"
 
 

@@ -2,24 +2,42 @@
 
 Laws: pages born by a step wait from then on, unless they are refused at once; pages that were given
 cash may move up in the queue. Pages that were too far wait again when a shorter path leads to them.
+A large number of URLs becomes known block by block, so that no page keeps the others waiting. A
+page that was read spends the cash it got since along its stored links: a replay, which costs no
+request. The crawl loop posts a few per round, at most `Order.replay` per fetch.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from time import perf_counter
 
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageQueue
+from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.url_table import Meeting
 from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
-from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.opic.ledger.ledger import READ, Plan
+from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.queues.candidate_heap import CandidateHeap
 from minicrawl.states import State
 
 _LEADS_ON = frozenset((StepKind.VISIT, StepKind.FORWARD))
 _PAYS = frozenset((StepKind.ENDOWED, StepKind.RECEIVE))
+LINKS_AT_ONCE = 1000
+"""Links of a page, or pages of a sitemap, that become known before other pages get a turn."""
+_REST = 3.0
+"""Pause after a block, as a multiple of the time it took. New pages take memory, and a server that
+sends very many links must not fill it at the speed of the processor.
+"""
+REPLAYS_AT_ONCE = 32
+"""Most replays in one step."""
+GROWN = 8 * UNIT
+"""Least cash that makes a replay worthwhile. Smaller sums gained nothing on real graphs."""
 
 
 class StepPoster:
@@ -80,17 +98,13 @@ class StepPoster:
         links = list(dict.fromkeys(urls))
         meeting = self._recorder.meet(links, depth, originals, looked_up)
         if new := [row.id for row in meeting.urls]:
-            born = len(new)
-            step = (
-                Step(StepKind.BORN, born=born)
-                if by is None
-                else Step(StepKind.BORN, by, born, amount=len(links))
-            )
+            step = Step(StepKind.BORN, born=len(new))
+            if by is not None:
+                step = Step(StepKind.BORN, by, len(new), amount=len(links))
             self.post(step, new=new)
         return meeting
 
     def reopen(self, pages: Sequence[int]) -> None:
-        """Make pages that had their turn, or were refused, wait again."""
         if not pages:
             return
         pages = sorted(pages)
@@ -101,3 +115,76 @@ class StepPoster:
     def replay(self, pages: Sequence[int]) -> None:
         """Spend the cash of pages that were read once more, along their stored links."""
         self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
+
+
+class PageIntroducer:
+    """Makes pages known early: before the turn of the page that links to them ends."""
+
+    def __init__(self, recorder: Recorder, poster: StepPoster) -> None:
+        self._recorder, self._poster = recorder, poster
+
+    async def introduce(
+        self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
+    ) -> tuple[PagesByUrl, list[int], float]:
+        """Make the pages of distinct URLs known; `by` is the page with these links, if any.
+
+        Return them, the new ones among them, and the processor time in seconds.
+        """
+        pages: dict[str, int] = {}
+        new: list[int] = []
+        cost_s = 0.0
+        for start in range(0, len(urls), LINKS_AT_ONCE):
+            block = urls[start : start + LINKS_AT_ONCE]
+            await self._recorder.committer.caught_up()
+            looked_up = await self._recorder.look_up_urls(block)
+            began = perf_counter()
+            meeting = self._poster.introduce(block, depth, originals, looked_up, by)
+            born = [row.id for row in meeting.urls]
+            # Block by block: the sites of 10,000 new hosts at once would delay other pages.
+            known = self._recorder.frontier.urls
+            for number in {known.host_of[page] for page in born}:
+                known.sites.site(number)
+            took_s = perf_counter() - began
+            cost_s += took_s
+            pages.update(zip(block, meeting.pages, strict=True))
+            new += born
+            await asyncio.sleep(_REST * took_s if are_many(urls) else 0)
+        return pages, new, cost_s
+
+
+def are_many(urls: Sequence[str]) -> bool:
+    """Return whether these take more than one block: other pages get a turn in between."""
+    return len(urls) > LINKS_AT_ONCE
+
+
+class ReplayScheduler:
+    """Chooses the pages that were given most since they were read."""
+
+    def __init__(self, frontier: Frontier, per_fetch: int) -> None:
+        self._frontier = frontier
+        self.per_fetch = per_fetch
+        """Number of replays that each fetch allows."""
+        self.allowed = 0
+        ledger = frontier.ledger
+        self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
+
+    def saw(self, plans: list[Plan]) -> None:
+        for plan in plans:
+            self._richest.offer(plan.links)
+            self._richest.offer([page for page, _ in plan.extras])
+            self._richest.release(plan.page)
+
+    def run(self, poster: StepPoster) -> None:
+        """Post a few replays, if allowed and worthwhile."""
+        pages: list[int] = []
+        while len(pages) < min(REPLAYS_AT_ONCE, self.allowed):
+            page = self._richest.take()
+            if page is None:
+                break
+            if self._frontier.ledger.cash(page) < GROWN:
+                self._richest.release(page)
+                break
+            pages.append(page)
+        if pages:
+            self.allowed -= len(pages)
+            poster.replay(sorted(pages))

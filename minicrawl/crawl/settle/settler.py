@@ -30,7 +30,7 @@ from minicrawl.crawl.settle.outcome import (
 )
 from minicrawl.crawl.settle.plan import plan_of_reading, why_endless, why_too_long
 from minicrawl.crawl.settle.posting import StepPoster
-from minicrawl.model import Originals, PageId
+from minicrawl.model import NO_SCRIPTS, Originals, PageId, ScriptKind
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store.page_columns import Numbers
@@ -58,6 +58,8 @@ class Settler:
         self._books, self.poster = recorder.frontier.books, poster
         self.gate, self._traps = gate, traps
         self.contents = ContentIndex(recorder, poster.reopened)
+        self.script_made = 0
+        """Number of pages that look made by scripts, and were read without running these."""
 
     def load_contents(self, pages: Numbers, contents: Numbers) -> None:
         """Load contents of pages that earlier runs read; some of these pages wait again."""
@@ -68,13 +70,10 @@ class Settler:
     def finish_loading(self) -> None:
         """Build the index of contents, and estimate what copies were given by earlier runs."""
         self.contents.finish_loading()
-        self._traps.copies.gifts.load(self._recorder.pages.spendings())
+        self._traps.copies.load_gifts(self._recorder.pages.spendings())
 
     def settle(self, turn: Turn, outcome: Outcome, today: float) -> TurnEnd | None:
-        """Settle a turn, and let the traps learn from it.
-
-        Return the new state of the page, or None if it waits again.
-        """
+        """Settle a turn; return the new state of the page, or None if it waits again."""
         match outcome:
             case WasRead():
                 return self._read(turn, outcome, today)
@@ -120,6 +119,7 @@ class Settler:
         recorder, depth = self._recorder, self._frontier.urls.depth[turn.page]
         has_changed = self.contents.describe(page, outcome.response, parsed, today)
         original = self.contents.find_or_add(page, parsed)
+        self.script_made += (parsed.scripting or NO_SCRIPTS).kind is ScriptKind.SHELL
         is_barren = self._traps.read(page, turn.lease.url, parsed, original)
         is_better = original is not None and copies.is_better(page, original)
         canonical: int | None = None
@@ -158,27 +158,22 @@ class Settler:
             self._post(Step(StepKind.FORWARD, page, len(new), spending), end, new)
         if original is not None and is_better:
             self.contents.replace(original, page, parsed.content)
-            self._hand_over(original, page)
+            copies.swap(page, original)
+            # The former original becomes an alias of the page, to which it hands over its cash.
+            is_original = self._frontier.state[original] == State.FETCHED
+            if is_original and not self._books.leads_to(page, original):
+                self._note_mirror(original, page)
+                last = self._frontier.spendings.of(original)
+                spending = self._without_cash(page, last.links, self_link=last.self_link)
+                handing = Step(StepKind.FORWARD, original, 0, spending, 1)
+                self._post(handing, TurnEnd(State.ALIAS))
         return end
 
     def _without_cash(self, target: PageId, links: Sequence[int], *, self_link: bool) -> Spending:
-        """Return the spending of a page that stands for another one.
-
-        The store keeps its links, if it keeps any, though they get no cash.
-        """
+        """Return the spending of a page that stands for another: its links get no cash."""
         if not self._frontier.terms.links:
             return Spending([target])
         return Spending([target], unpaid=links, self_link=self_link)
-
-    def _hand_over(self, original: PageId, page: PageId) -> None:
-        """Make the former original an alias of the page, to which it hands over its cash."""
-        self._traps.copies.swap(page, original)
-        is_original = self._frontier.state[original] == State.FETCHED
-        if is_original and not self._books.leads_to(page, original):
-            self._note_mirror(original, page)
-            last = self._frontier.spendings.of(original)
-            spending = self._without_cash(page, last.links, self_link=last.self_link)
-            self._post(Step(StepKind.FORWARD, original, 0, spending, 1), TurnEnd(State.ALIAS))
 
     def _note_mirror(self, page: PageId, original: PageId) -> None:
         """Record that the host of a copy mirrors that of the original, once for each page."""
@@ -196,10 +191,7 @@ class Settler:
         return TurnEnd(State(self._frontier.state[page]))
 
     def _redirect(self, turn: Turn, outcome: Redirects) -> TurnEnd:
-        """Settle a redirect.
-
-        A chain that is too long ends at this page; its next target does not become known.
-        """
+        """Settle a redirect. A chain that is too long ends here: its next target stays unknown."""
         page, chain, hops = turn.page, turn.chain, turn.chain.hops + 1
         if (reason := why_too_long(hops)) is not None:
             return self._post(Step(StepKind.DEAD_END, page), TurnEnd(State.BAD_REDIRECT, reason))

@@ -17,11 +17,10 @@ from pathlib import Path
 from minicrawl.config import Access, Settings
 from minicrawl.config.values.kinds import OFF, ON
 from minicrawl.errors import UsageError
-from minicrawl.model import Failed, FetchResult, Refused, Request, Response
-from minicrawl.ports import Clock, Timed, Visit, WebAccess
+from minicrawl.model import FetchResult, Request
+from minicrawl.ports import Clock, Visit, WebAccess
 from minicrawl.store.reader import file_beside
 from minicrawl.web.cookies import BadLine, CookieJar, read_cookies, write_cookies
-from minicrawl.web.robots.rules import Rules
 
 SAVE_EVERY_S = 2.0
 COOKIES_SUFFIX = "-cookies"
@@ -32,6 +31,7 @@ class WithCookies:
 
     def __init__(self, web_access: WebAccess, jar: CookieJar, clock: Clock) -> None:
         self._web_access, self._jar, self._clock = web_access, jar, clock
+        self.locate, self.parse_rules = web_access.locate, web_access.parse_rules
 
     async def fetch(self, request: Request) -> FetchResult:
         sent = self._with_cookies(request)
@@ -43,15 +43,6 @@ class WithCookies:
         fetched = self._take_cookies(sent, visit.fetched)
         return visit if fetched is visit.fetched else visit._replace(fetched=fetched)
 
-    async def locate(self, url: str) -> str | Refused | Failed:
-        return await self._web_access.locate(url)
-
-    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        return await self._web_access.parse_rules(response, url)
-
-    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        return await self._web_access.parse_stored_rules(text, url)
-
     def _with_cookies(self, request: Request) -> Request:
         if request.is_anonymous:
             return request
@@ -59,10 +50,7 @@ class WithCookies:
         return request._replace(cookies=cookies) if cookies else request
 
     def _take_cookies(self, sent: Request, fetched: FetchResult) -> FetchResult:
-        """Store the cookies of a response in the jar.
-
-        The returned result has cookies only if they change those of the next request.
-        """
+        """Store the cookies of a response, and leave those that change the next request in it."""
         if not fetched.cookies:
             return fetched
         if sent.is_anonymous:
@@ -75,7 +63,6 @@ class WithCookies:
 
 
 def given_cookies(access: Access, now: float) -> CookieJar:
-    """Return a jar with the cookies of the user's file; raises `UsageError` for an invalid line."""
     jar = CookieJar()
     if access.cookies not in (ON, OFF):
         _read_into(jar, Path(access.cookies), now)
@@ -86,7 +73,6 @@ def given_cookies(access: Access, now: float) -> CookieJar:
 async def with_cookies(
     web_access: WebAccess, settings: Settings, clock: Clock
 ) -> AsyncIterator[WebAccess]:
-    """Yield web access with the cookies of the settings and of earlier runs, if enabled."""
     access = settings.access
     if access.cookies == OFF:
         yield web_access

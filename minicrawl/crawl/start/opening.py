@@ -65,7 +65,6 @@ async def plant(
 
 
 def share_of_endowment(recorder: Recorder, endowment: int, new: int, *, is_first: bool) -> int:
-    """Return the units that the new seeds share."""
     if is_first:
         recorder.counters.add(FIRST_SEEDS, new)
     first = max(int(recorder.counters.number(FIRST_SEEDS)), 1)  # 0 in a damaged store

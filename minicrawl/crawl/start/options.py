@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Access, Settings
 from minicrawl.config.values.kinds import OFF, key_file
@@ -26,65 +26,49 @@ if TYPE_CHECKING:
 MOST_IN_SEEDS = 10_000
 
 
-class SeedLogins:
-    """Collects the logins in URLs of seeds."""
+class StartOptions:
+    """Seeds and options of a crawl, and the command that resumes it."""
 
-    def __init__(self) -> None:
-        self._found: dict[Origin, Login] = {}
+    def __init__(self, seeds: Iterable[str], command: str | None, *, fresh: bool) -> None:
+        self.seeds, self.command, self.fresh = seeds, command, fresh
+        self._logins: dict[Origin, Login] = {}  # in the URLs of seeds
 
-    def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
-        """Return the URL of a seed without its login, which is kept here."""
-        resolved = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
-        if "@" in seed:
-            self._take(seed, resolved)
-        if resolved is None:
-            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
-        return resolved
+    def is_new(self, store: Path) -> bool:
+        return self.fresh or not store.exists()
 
-    def check(self, access: Access, today: float) -> None:
-        """Refuse invalid logins, headers, cookies and keys, before anything is written."""
-        self.by_origin(access, ())
+    def check(self, settings: Settings, today: float) -> None:
+        """Refuse settings that cannot work: logins, headers, cookies and keys, too."""
+        refuse_what_varies(settings)
+        check_types(settings.scope)
+        check_browser(settings)
+        access = settings.access
+        self.logins(access, ())
         if access.cookies != OFF:
             given_cookies(access, today)
         if access.sign_requests:
             from minicrawl.fetch.access.signing import SigningKey
 
             SigningKey.read(key_file(access.sign_requests)[0])
+        if self.is_new(settings.storing.store):
+            refuse_contradictions(settings)
 
-    def by_origin(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
-        """Return the logins and headers by origin, or None if there are none."""
-        if not (access.has_secrets or self._found):
+    def resolved(self, seed: str, settings: Settings) -> ResolvedUrl:
+        """Return the URL of a seed without its login, which is kept here."""
+        resolved = resolve_seed(seed, strip_marks=settings.storing.strip_marks)
+        if resolved is None:
+            raise UsageError(f"{hidden_login(seed)!r} is not a URL that can be crawled")
+        if "@" in seed:
+            from minicrawl.fetch.access.origins import login_in
+
+            if (login := login_in(seed.strip())) is not None:
+                origin, self._logins[origin] = login
+                if len(self._logins) > MOST_IN_SEEDS:
+                    raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
+        return resolved
+
+    def logins(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
+        if not (access.has_secrets or self._logins):
             return None
         from minicrawl.fetch.access.origins import access_by_origin
 
-        return access_by_origin(access, seeds, self._found)
-
-    def _take(self, seed: str, resolved: ResolvedUrl | None) -> None:
-        from minicrawl.fetch.access.origins import login_in
-
-        login = login_in(seed.strip()) if resolved else None
-        if login is not None:
-            if len(self._found) >= MOST_IN_SEEDS and login[0] not in self._found:
-                raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
-            self._found[login[0]] = login[1]
-
-
-class StartOptions(NamedTuple):
-    """Seeds and options of a crawl, and the command that resumes it."""
-
-    seeds: Iterable[str]
-    fresh: bool
-    command: str | None
-    logins: SeedLogins
-
-    def is_new(self, store: Path) -> bool:
-        return self.fresh or not store.exists()
-
-    def check(self, settings: Settings, today: float) -> None:
-        """Refuse settings that cannot work."""
-        refuse_what_varies(settings)
-        check_types(settings.scope)
-        check_browser(settings)
-        self.logins.check(settings.access, today)
-        if self.is_new(settings.storing.store):
-            refuse_contradictions(settings)
+        return access_by_origin(access, seeds, self._logins)

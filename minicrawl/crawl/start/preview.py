@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
-from minicrawl.crawl.events import Event
+from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.politeness import hosts_of
@@ -87,7 +87,7 @@ class DryRun:
             politeness=replace(settings.politeness, obey_usage=None),
         )
         requests = SideRequests(only_robots, recorder, web_access, self._hosts, clock)
-        self._onboarding = HostOnboarding(only_robots, web_access, gate, requests, _silent)
+        self._onboarding = HostOnboarding(only_robots, web_access, gate, requests, nobody_listens)
         self._room = asyncio.Semaphore(settings.politeness.per_address)
 
     async def preview(self, count: int) -> Preview:
@@ -97,19 +97,17 @@ class DryRun:
         waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()
+        polite, now = self._hosts.politeness, self._clock.now()
         return Preview(
             len(self._recorder.seeds.ids()),
             len(self._frontier),
-            list(map(self._first_host, hosts)),
+            [FirstHost(h.origin, h.delay_s(polite), h.rules, h.trouble_at(now)) for h in hosts],
             list(map(self._first_page, pages)),
             list(limits(self._settings, self._gate, self._recorder.seeds.urls())),
         )
 
     def _pages(self) -> Iterator[int]:
-        """Yield pages in rounds: the first page of each host, then the second ones, and so on.
-
-        A crawl in which all delays are equal has this order.
-        """
+        """Yield the first page of each host, then the second ones, as if all delays were equal."""
         frontier, queue = self._frontier, self._queue
         queue.load()
         paused: list[int] = []
@@ -130,7 +128,6 @@ class DryRun:
                 await self._onboarding.learn(host, _no_sitemaps)
 
     async def _wake(self) -> None:
-        """Resume hosts whose delays are over."""
         while True:
             self._hosts.wake(self._clock.now())
             await asyncio.sleep(_LOOKS_EVERY_S)
@@ -139,10 +136,6 @@ class DryRun:
         pages = self._host_of(page).pages
         url, depth = self._recorder.pages.url_of(page), self._frontier.urls.depth[page]
         return self._gate.refusal(url, depth, pages, is_seed=not depth)
-
-    def _first_host(self, host: Host) -> FirstHost:
-        delay_s = host.delay_s(self._hosts.politeness)
-        return FirstHost(host.origin, delay_s, host.rules, host.trouble_at(self._clock.now()))
 
     def _first_page(self, page: PageId) -> FirstPage:
         url, host = self._recorder.pages.url_of(page), self._host_of(page)
@@ -155,10 +148,5 @@ class DryRun:
         return FirstPage(url, self._frontier.ledger.cash(page) / UNIT, refusal)
 
 
-def _silent(_event: Event) -> None:
-    """Report nothing."""
-
-
 async def _no_sitemaps(_pages: tuple[str, ...], _depth: int, _listed: Sitemap) -> float:
-    """Do nothing: no sitemap is read."""
     return 0.0

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 
 from minicrawl.config import Network, Scope, Settings
 from minicrawl.config.parts import FILES
@@ -20,6 +19,7 @@ from minicrawl.config.values.access import host_and_file
 from minicrawl.config.values.kinds import AUTO, key_file
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.events import Listener, Noted, Warned
+from minicrawl.crawl.hosts.addresses import is_loopback
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.record.recorder import Recorder
@@ -28,6 +28,7 @@ from minicrawl.fetch.reach import check_network
 from minicrawl.own_files import exposure
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.urls import host
+from minicrawl.wording import counted
 
 Attach = Callable[[Crawler], None]
 
@@ -42,23 +43,34 @@ def check_browser(settings: Settings) -> None:
 
 @asynccontextmanager
 async def browsers_for(settings: Settings, recorder: Recorder) -> AsyncIterator[Attach]:
-    """Open the browsers, and yield a function that attaches them; raises `UsageError`."""
+    """Open the browsers, and yield a function that attaches them; raises `UsageError`.
+
+    The end of a crawl for an archive tells how many pages lack what scripts make.
+    """
+    crawlers = list[Crawler]()
     if not settings.is_rendering:
-        yield lambda _crawler: None
-        return
-    from minicrawl.crawl.rendering.pool import open_render_pool
-    from minicrawl.crawl.rendering.renderer import PageRenderer
+        yield crawlers.append
+    else:
+        from minicrawl.crawl.rendering.pool import open_render_pool
+        from minicrawl.crawl.rendering.renderer import PageRenderer
 
-    is_kept = recorder.keeping.archive is not None
-    archive = archive_folder(settings.storing.store) if is_kept else None
-    async with open_render_pool(settings, archive) as pool:
+        is_kept = recorder.keeping.archive is not None
+        archive = archive_folder(settings.storing.store) if is_kept else None
+        async with open_render_pool(settings, archive) as pool:
 
-        def attach(crawler: Crawler) -> None:
-            context, parts = crawler.context, crawler.parts
-            novelty = parts.traps.novelty
-            context.renderer = PageRenderer(context, parts.onboarding, parts.slots, novelty, pool)
+            def attach(crawler: Crawler) -> None:
+                context, parts = crawler.context, crawler.parts
+                novelty = parts.traps.novelty
+                renderer = PageRenderer(context, parts.onboarding, parts.slots, novelty, pool)
+                context.renderer = renderer
+                crawlers.append(crawler)
 
-        yield attach
+            yield attach
+    for crawler in crawlers if settings.storing.is_for_replay else ():
+        if number := crawler.parts.settler.script_made:
+            pages = counted(number, "page that looks", "pages that look")
+            why = "too large or broken off" if settings.is_rendering else "--render auto"
+            crawler.context.emit(Noted(text=f"not rendered: {pages} made by scripts ({why})"))
 
 
 _FOLDERS_SHOWN = 5
@@ -105,10 +117,7 @@ def exposed_keys(settings: Settings) -> Iterator[str]:
 
 
 async def check_reach(network: Network, emit: Listener, *, is_given: bool) -> None:
-    """Check how servers are reached; raises `UsageError`.
-
-    Nothing is checked if a Python program gave a transport (`is_given`).
-    """
+    """Check how servers are reached, unless by a transport of a program; raises `UsageError`."""
     if is_given:
         return
     notes, warnings = await check_network(network)
@@ -131,16 +140,10 @@ def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterato
     delay_s, apart_s = polite.delay_s, polite.address_delay_s
     if isinstance(delay_s, str) or delay_s >= apart_s:
         return
-    if delay_s or not (resolve_targets(settings) or all(map(_is_of_this_machine, seeds))):
+    names = (host(url).strip("[]") for url in seeds)
+    are_here = all(is_loopback(name) or f".{name}".endswith(".localhost") for name in names)
+    if delay_s or not (resolve_targets(settings) or are_here):
         yield (
             f"--delay {delay_s:g} s is less than --address-delay {apart_s:g} s, which holds: "
             "requests to one address are that far apart"
         )
-
-
-def _is_of_this_machine(url: str) -> bool:
-    name = host(url).strip("[]")
-    try:
-        return ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost" or name.endswith(".localhost")

@@ -25,10 +25,7 @@ _OF_A_RUN = tuple(
 
 
 def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
-    """Return the settings, completed from the store.
-
-    An unreadable stored value is refused, unless it is overridden.
-    """
+    """Return the settings, completed from the store, whose unreadable values are refused."""
     path = given.settings.storing.store
     with reporting_damage(path):
         stored = tables.settings(connection)
@@ -36,7 +33,6 @@ def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
 
 
 def with_stored_settings(loaded: Loaded) -> Loaded:
-    """Return the settings that a crawl would resume with, if the store exists."""
     store = loaded.settings.storing.store
     if not store.exists():
         return loaded
@@ -71,7 +67,6 @@ def told_not_inherited(loaded: Loaded, connection: tables.Connection) -> str:
 
 
 def resume_command(command: str, store: Path) -> dict[str, object]:
-    """Return the command that resumes the crawl, and the folder it was given in."""
     place = {tables.BEGUN_IN: str(Path.cwd()), tables.BEGUN_AS: str(real_path(store))}
     return {tables.COMMAND: command, **place}
 
@@ -108,7 +103,6 @@ def refuse_scorers(settings: Settings, *, in_python: bool = False) -> None:
 
 
 def store_terms(settings: Settings) -> StoreTerms:
-    """Return the terms of a store: how its crawl remembers, and what it keeps."""
     order, storing = settings.order, settings.storing
     return StoreTerms(
         small_edge=order.small_edge,

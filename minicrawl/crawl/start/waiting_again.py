@@ -68,10 +68,7 @@ def reopen(
     settings: Settings,
     today: float,
 ) -> list[str]:
-    """Reopen the pages that earlier runs refused or missed for a reason that is gone.
-
-    Return notes on changed settings, and on the number of pages that wait again.
-    """
+    """Reopen pages whose reason to wait is gone; return notes on settings and these pages."""
     last = recorder.counters.get(tables.LAST_RUN_SETTINGS)
     # Older versions wrote field names, and false for no value.
     before = {
@@ -79,8 +76,10 @@ def reopen(
         for name, value in (last if isinstance(last, dict) else {}).items()
         if name != "allow_private" or value
     }
-    after = _settings_now(settings)
-    admitted = set(_wanted(recorder, gate, depths, settings, before))
+    # By name, as JSON represents them.
+    after = {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
+    new = {name for name, value in after.items() if name not in before or before[name] != value}
+    admitted = set(_admitted(recorder, gate, depths, settings, before, new))
     passed = set(_passed(recorder, settings.order.refresh, today)) - admitted
     pages = sorted(admitted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
@@ -91,11 +90,6 @@ def reopen(
     if gate.has_filter or FILTERED in recorder.counters:
         recorder.counters[FILTERED] = gate.has_filter
     return list(_lines(before, after, len(admitted), len(passed)))
-
-
-def _settings_now(settings: Settings) -> dict[str, object]:
-    """Return the settings by name, as JSON represents them."""
-    return {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
 
 
 def _lines(
@@ -118,16 +112,15 @@ def _waiting(pages: int, which: str = "") -> str:
     return f"1 page{which} waits again" if pages == 1 else f"{pages:,} pages{which} wait again"
 
 
-def _wanted(
+def _admitted(
     recorder: Recorder,
     gate: ScopeGate,
     depths: DepthTracker | None,
     settings: Settings,
     before: Mapping[str, object],
+    new: set[str],
 ) -> Iterator[int]:
-    """Yield pages that the user refused before and does not refuse now."""
-    after = _settings_now(settings)
-    new = {name for name, value in after.items() if name not in before or before[name] != value}
+    """Yield pages that the user refused before and does not refuse now, with `new` settings."""
     if gate.has_filter or recorder.counters.get(FILTERED):
         new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
     seeds = len(recorder.seeds.ids())

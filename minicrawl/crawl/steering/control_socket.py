@@ -92,7 +92,6 @@ def _bound(path: Path) -> socket.socket:
 async def _serve(
     handle: Handle, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """Answer the requests of one connection, until it is closed or silent."""
     try:
         with suppress(TimeoutError, ValueError, OSError):
             while True:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 from zlib import crc32
 
@@ -44,49 +44,10 @@ from minicrawl.wording import counted
 _NOTES_KEPT = 200
 _ASKED_KEPT = 4096
 _SHOWN_URLS = 3
-
-
-class LastEvents:
-    """Listener that keeps the last event, the last notes with their times of day, and the processes
-    that requested the last pages.
-    """
-
-    def __init__(self, today: Callable[[], float]) -> None:
-        self._today = today
-        self._last: Event | None = None
-        self._askers: deque[tuple[int, CrawlerId]] = deque(maxlen=_ASKED_KEPT)
-        self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
-
-    def hear(self, event: Event) -> None:
-        self._last = event
-        if isinstance(event, Settled | Delayed):
-            if event.crawler is not None:
-                self._askers.append((crc32(event.url.encode()), event.crawler))
-        elif isinstance(event, Noted | Warned | Steered):
-            self._notes.append((self._today(), event.text))
-
-    def askers(self) -> Reply:
-        """Return the checksums of the URLs that each process requested, by its name."""
-        pages: dict[str, list[int]] = {}
-        for page, crawler in self._askers:
-            pages.setdefault(crawler.name, []).append(page)
-        return {"askers": pages}
-
-    def reply(self) -> Reply:
-        return {"last_event": _in_words(self._last), "notes": list(self._notes)}
-
-
-def _in_words(event: Event | None) -> str:
-    match event:
-        case Settled(url=url, state=state):
-            return f"{state.label}: {url}"
-        case Delayed(url=url, detail=detail):
-            return f"delayed: {url} {detail}"
-        case Noted(text=text) | Warned(text=text) | Steered(text=text):
-            return text
-        case Ended(reason=reason):
-            return f"ended: {reason}"
-    return ""
+_SHOWN_SETTINGS = (
+    *("concurrency", "delay", "max-rate", "hours", "pages", "for", "bytes", "until"),
+    *("continuous", "small-edge"),
+)
 
 
 class CrawlSteering:
@@ -100,10 +61,21 @@ class CrawlSteering:
         self._context, self._parts = crawler.context, crawler.parts
         self._workers = workers
         self._began = self._context.clock.today()
-        self._last = LastEvents(self._context.clock.today)
-        self.hear = self._last.hear
+        self._last: Event | None = None
+        self._askers: deque[tuple[int, CrawlerId]] = deque(maxlen=_ASKED_KEPT)
+        """Processes that requested the last pages."""
+        self._notes: deque[tuple[float, str]] = deque(maxlen=_NOTES_KEPT)
+        """The last notes, with their times of day."""
 
     hears = tuple(kind for kind in KINDS if kind is not Asked)
+
+    def hear(self, event: Event) -> None:
+        self._last = event
+        if isinstance(event, Settled | Delayed):
+            if event.crawler is not None:
+                self._askers.append((crc32(event.url.encode()), event.crawler))
+        elif isinstance(event, Noted | Warned | Steered):
+            self._notes.append((self._context.clock.today(), event.text))
 
     def warn(self, text: str) -> None:
         self._context.emit(Noted(text=text))
@@ -115,8 +87,12 @@ class CrawlSteering:
             case Verb.SHOW:
                 pass
             case Verb.HOSTS | Verb.ASKERS as verb:
-                is_hosts = verb is Verb.HOSTS
-                return {"hosts": self._hosts(request.hosts)} if is_hosts else self._last.askers()
+                if verb is Verb.HOSTS:
+                    return {"hosts": self._hosts(request.hosts)}
+                pages: dict[str, list[int]] = {}
+                for page, asker in self._askers:
+                    pages.setdefault(asker.name, []).append(page)
+                return {"askers": pages}
             case Verb.PAUSE:
                 crawler.pause()
                 self._emit("paused")
@@ -139,7 +115,6 @@ class CrawlSteering:
         return self.reply()
 
     def change(self, values: Mapping[str, object]) -> None:
-        """Change settings of the crawl, by name."""
         changed = {
             name: Given(value, name, " ").read_as(BY_NAME[name]) for name, value in values.items()
         }
@@ -155,22 +130,19 @@ class CrawlSteering:
             change_pace(self._parts.hosts, after.politeness, context.clock)
         if "small-edge" in changed:
             context.recorder.agree_on_terms(after.order)
-        self._keep(changed)
-        self._context.recorder.counters[tables.MAXIMUM] = after.budget.pages
+        # For the next run, which must not report them as changed.
+        counters = context.recorder.counters
+        values = {row.name: plain(after, row) for row in KEPT if row.name in changed}
+        for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if values else ():
+            stored = counters.get(counter)
+            counters[counter] = (stored if isinstance(stored, dict) else {}) | values
+        counters[tables.MAXIMUM] = after.budget.pages
         changes = (
             f"{name} {as_text(plain(after, BY_NAME[name]))}"
             f" (was {as_text(plain(before, BY_NAME[name]))})"
             for name in changed
         )
         self._emit(", ".join(changes))
-
-    def _keep(self, changed: dict[str, object]) -> None:
-        """Keep the settings for the next run, which must not report them as changed."""
-        counters, settings = self._context.recorder.counters, self._context.settings
-        values = {row.name: plain(settings, row) for row in KEPT if row.name in changed}
-        for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if values else ():
-            stored = counters.get(counter)
-            counters[counter] = (stored if isinstance(stored, dict) else {}) | values
 
     async def _add(self, urls: Sequence[str]) -> None:
         strip_marks = self._context.settings.storing.strip_marks
@@ -222,18 +194,6 @@ class CrawlSteering:
     def reply(self) -> Reply:
         settings = self._context.settings
         is_stopping, is_paused = self._crawler.is_stopped, self._crawler.is_paused
-        names = (
-            "concurrency",
-            "delay",
-            "max-rate",
-            "hours",
-            "pages",
-            "for",
-            "bytes",
-            "until",
-            "continuous",
-            "small-edge",
-        )
         return {
             "pid": os.getpid(),
             "state": "stopping" if is_stopping else "paused" if is_paused else "running",
@@ -241,9 +201,23 @@ class CrawlSteering:
             "in_flight": self._crawler.turns,
             "workers": self._workers,
             "importance_gathered": self._meter.read().importance_gathered,
-            "settings": {name: plain(settings, BY_NAME[name]) for name in names},
+            "settings": {name: plain(settings, BY_NAME[name]) for name in _SHOWN_SETTINGS},
             "crawlers": self._crawlers(),
-        } | self._last.reply()
+            "last_event": self._last_event(),
+            "notes": list(self._notes),
+        }
+
+    def _last_event(self) -> str:
+        match self._last:
+            case Settled(url=url, state=state):
+                return f"{state.label}: {url}"
+            case Delayed(url=url, detail=detail):
+                return f"delayed: {url} {detail}"
+            case Noted(text=text) | Warned(text=text) | Steered(text=text):
+                return text
+            case Ended(reason=reason):
+                return f"ended: {reason}"
+        return ""
 
     def _crawlers(self) -> list[Reply]:
         crawlers = [_described("coordinator", os.getpid(), "ready", self._pool.activity)]

@@ -25,7 +25,7 @@ from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.slots import RequestSlots
-from minicrawl.crawl.settle.introductions import are_many
+from minicrawl.crawl.settle.posting import are_many
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.workers.parser import to_disk
 from minicrawl.frontier.url_table import UrlTable

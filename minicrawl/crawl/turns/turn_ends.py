@@ -16,9 +16,8 @@ from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Delayed, Listener, Settled
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.schedule.leases import LeaseScheduler
-from minicrawl.crawl.settle.introductions import PageIntroducer, are_many
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
-from minicrawl.crawl.settle.replays import ReplayScheduler
+from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, are_many
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn import SuspendedTurns, Turn

@@ -8,8 +8,7 @@ messages        reads and writes the same messages in a process without an event
 blame_mark      number of the call that a child is busy with, in memory that both processes share
 
 worker          the worker's side of its channel
-worker_config   settings for fetching and parsing, in any process
-visitor         fetches a URL and hands the body to a parser
+visitor         fetches a URL and hands the body to a parser; settings for both, in any process
 scoring         values that scorers give to pages
 
 parser          parses a body, here or in a child process

@@ -37,7 +37,6 @@ class BlameMark:
         self._number[0] = number
 
     def close(self) -> None:
-        """Unmap the memory."""
         self._number.release()
         self._memory.close()
 
@@ -56,18 +55,11 @@ class SharedBlameMark(BlameMark):
 
     @property
     def descriptor(self) -> int:
-        """Descriptor of the open file, for a child to inherit."""
         return self._file.fileno()
 
     def close(self) -> None:
-        """Unmap the memory and close the file."""
         super().close()
         self._file.close()
-
-
-async def marked(mark: BlameMark, call: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine with the mark set whenever it runs."""
-    return await _marked(mark, call, begin())
 
 
 @coroutine
@@ -89,3 +81,7 @@ def _marked(mark: BlameMark, call: int, work: Coroutine[Any, Any, T]) -> Generat
             step, value = work.send, (yield waits_for)
         except BaseException as thrown:
             step, value = work.throw, thrown
+
+
+async def marked(mark: BlameMark, call: int, begin: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    return await _marked(mark, call, begin())

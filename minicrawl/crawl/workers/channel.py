@@ -40,10 +40,7 @@ AT_ONCE = 4
 
 
 class PickleChannel(asyncio.BufferedProtocol):
-    """One end of a channel; `on_message` gets each message.
-
-    Messages that are sent before `connect` wait for it.
-    """
+    """One end of a channel; `on_message` gets each message. Messages wait for `connect`."""
 
     def __init__(self, on_message: Callable[[Any], None]) -> None:
         self.ended = asyncio.Event()
@@ -74,7 +71,6 @@ class PickleChannel(asyncio.BufferedProtocol):
             await self._may_write.wait()
 
     def close(self) -> None:
-        """Stop sending and receiving."""
         self._may_write.set()
         if self._transport is not None:
             self._transport.abort()
@@ -103,8 +99,11 @@ class PickleChannel(asyncio.BufferedProtocol):
         received = self._received
         received += self._read_buffer[:nbytes]
         begin = 0
-        while (end := _end_of_message(received, begin)) <= len(received):
-            with memoryview(received)[begin + LENGTH_BYTES : end] as packed:  # without a copy
+        while (body := begin + LENGTH_BYTES) <= len(received):
+            end = body + int.from_bytes(received[begin:body], "big")
+            if end > len(received):
+                break
+            with memoryview(received)[body:end] as packed:  # without a copy
                 message = pickle.loads(packed)
             begin = end
             self._on_message(message)
@@ -113,11 +112,3 @@ class PickleChannel(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self.ended.set()
         self._may_write.set()
-
-
-def _end_of_message(received: bytearray, begin: int) -> int:
-    """Return the end of the message at `begin`, or the end of its length if that is incomplete."""
-    body = begin + LENGTH_BYTES
-    if len(received) < body:
-        return body
-    return body + int.from_bytes(received[begin:body], "big")

@@ -53,7 +53,6 @@ class LoopRounds:
         return self._passed > 0 and self._clock() - self._began > ROUND_S
 
     def _end(self) -> None:
-        """End the round, and release waiting pages for the next one."""
         most = max(self._passed if self._is_late() else 2 * self._passed, 1)
         self._passed = 0
         released = 0

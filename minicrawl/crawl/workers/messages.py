@@ -34,6 +34,5 @@ def send_message(connection: socket.socket, message: object) -> None:
 
 
 def packed_message(message: object) -> bytes:
-    """Return the bytes of a message."""
     packed = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
     return len(packed).to_bytes(LENGTH_BYTES, "big") + packed

@@ -21,7 +21,7 @@ from functools import partial
 from io import BytesIO
 from math import inf
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.fair_lock import FairLock
@@ -31,12 +31,7 @@ from minicrawl.ports import Timed
 from minicrawl.states import State
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.scanner import ParseOptions
-from minicrawl.web.responses.prices import (
-    TooExpensive,
-    document_price_s,
-    list_price_s,
-    robots_price_s,
-)
+from minicrawl.web.responses import prices
 from minicrawl.web.responses.types import HTML, SNIFFED, DocumentType, type_of
 from minicrawl.web.urls import host
 
@@ -60,37 +55,40 @@ _SHOWN = 200  # characters of the message of an exception
 _EXTRACTED = (DocumentType.PDF, DocumentType.OFFICE)
 
 
+ParseBody = Callable[[bytes], "ParsedPage | Sitemap"]
+
+
 class Reading:
     """Body to be parsed once: in this process if that is quick, else in the child."""
 
-    def __init__(self, parser: PageParser, task: Task, body: bytes | IO[bytes], url: str) -> None:
-        self._parser, self._task, self._body, self._url = parser, task, body, url
-        self._spent_s = 0.0
+    def __init__(
+        self,
+        parser: PageParser,
+        whole: ParseBody,
+        quick: ParseBody,
+        body: bytes | IO[bytes],
+        url: str,
+    ) -> None:
+        """Set up with a parser of the whole body, and one that stops if it takes too long."""
+        self._parser, self._whole, self._quick = parser, whole, quick
+        self._body, self._url, self._spent_s = body, url, 0.0
 
     async def quickly(self) -> Timed[ParsedPage | Sitemap | Failed] | None:
         """Parse the body in this process; None if it is expensive: then it waits on disk."""
         if not isinstance(self._body, bytes):
             return None
-        result, cost_s = await self._parser.parse_here(self._task.quick, self._body, self._url)
+        result, cost_s = await self._parser.parse_here(self._quick, self._body, self._url)
         if result is not None:
             return Timed(result, cost_s)
         self._spent_s, self._body = cost_s, to_disk(self._body)
         return None
 
     async def anyhow(self) -> Timed[ParsedPage | Sitemap | Failed]:
-        """Parse the body, however long it takes."""
-        if (found := await self.quickly()) is not None:
-            return found
+        if (result := await self.quickly()) is not None:
+            return result
         assert not isinstance(self._body, bytes)
-        result, cost_s = await self._parser.parse_in_child(self._task.whole, self._body, self._url)
-        return Timed(result, cost_s + self._spent_s)
-
-
-class Task(NamedTuple):
-    """Parsers of a body: one for the whole, and one that stops if it takes too long."""
-
-    whole: Callable[[bytes], ParsedPage | Sitemap]
-    quick: Callable[[bytes], ParsedPage | Sitemap]
+        page, cost_s = await self._parser.parse_in_child(self._whole, self._body, self._url)
+        return Timed(page, cost_s + self._spent_s)
 
 
 class PageParser:
@@ -112,45 +110,35 @@ class PageParser:
 
     def reading(self, response: Response, request: Request, content: int | None = None) -> Reading:
         """Prepare to parse a page or a sitemap. `content` is the hash of its body, if known."""
-        body = response.spooled or response.body
-        if isinstance(body, bytes) and self._is_expensive(response, request):
-            body = to_disk(body)
-        return Reading(self, self._task(response, request, content), body, request.url)
-
-    def _is_expensive(self, response: Response, request: Request) -> bool:
-        """Return whether the body looks expensive. HTML may prove to be while it is parsed."""
-        body = response.body
-        if len(body) > LARGE:
-            price_s = inf
-        elif request.want is Want.SITEMAP:
-            price_s = list_price_s(body)
-        else:
-            price_s = document_price_s(body, _kind(response, request))
-        return price_s > self._enough_s
-
-    def _task(self, response: Response, request: Request, content: int | None) -> Task:
-        url = request.url
+        url, body = request.url, response.body
+        whole: Callable[..., ParsedPage | Sitemap]
+        quick: Callable[..., ParsedPage | Sitemap]
         if request.want is Want.SITEMAP:
             from minicrawl.web.sitemaps import sitemap  # many workers meet no sitemap
 
-            parse = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
-            return Task(parse, parse)
-        if request.types == HTML:
-            read: Callable[..., ParsedPage] = parse_page
+            whole = quick = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
+            price_s = prices.list_price_s(body) if len(body) <= LARGE else inf
         else:
-            # most crawls read HTML alone
-            from minicrawl.web.documents.document import parse_document
+            read: Callable[..., ParsedPage] = parse_page
+            if request.types != HTML:
+                # most crawls read HTML alone
+                from minicrawl.web.documents.document import parse_document
 
-            read = partial(parse_document, types=request.types)
-        page = partial(
-            read,
-            url=url,
-            headers=dict(response.headers),
-            options=self._options_of(url),
-            suspicious=request.suspicious,
-            content=content,
-        )
-        return Task(page, partial(page, most_us=self._enough_s * 1e6))
+                read = partial(parse_document, types=request.types)
+            whole = partial(
+                read,
+                url=url,
+                headers=dict(response.headers),
+                options=self._options_of(url),
+                suspicious=request.suspicious,
+                content=content,
+            )
+            quick = partial(whole, most_us=self._enough_s * 1e6)
+            # HTML may prove to be expensive while it is parsed.
+            kind = _kind(response, request)
+            price_s = prices.document_price_s(body, kind) if len(body) <= LARGE else inf
+        waiting = response.spooled or (to_disk(body) if price_s > self._enough_s else body)
+        return Reading(self, whole, quick, waiting, url)
 
     def _options_of(self, url: str) -> ParseOptions:
         """Return the options for a host, which may know the crawler by another name."""
@@ -159,32 +147,18 @@ class PageParser:
         return replace(self._options, agent=self._politeness.of_host(host(url)).agent)
 
     async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """Parse a robots.txt for our agent; a failure if it takes too long."""
         from minicrawl.web.robots import rules  # workers leave robots.txt to the crawl
 
-        agent, cut = self._options_of(url).agent, response.cut is not None
-        task = partial(rules.parse, agent=agent, cut=cut)
-        return await self._parse_rules(task, response.body, url)
-
-    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Parse the rules of a robots.txt as a store keeps them."""
-        from minicrawl.web.robots import rules
-
-        task = partial(rules.parse, agent="*")
-        return await self._parse_rules(task, text.encode(), url)
-
-    async def close(self) -> None:
-        """End the child process."""
-        await self._process.close()
-
-    async def _parse_rules(
-        self, task: Callable[[bytes], Rules], body: bytes, url: str
-    ) -> Timed[Rules | Failed]:
-        if robots_price_s(body) > self._enough_s:
+        body, cut = response.body, response.cut is not None
+        task = partial(rules.parse, agent=self._options_of(url).agent, cut=cut)
+        if prices.robots_price_s(body) > self._enough_s:
             return await self.parse_in_child(task, BytesIO(body), url)
         result, cost_s = await self.parse_here(task, body, url)
         assert result is not None
         return Timed(result, cost_s)
+
+    async def close(self) -> None:
+        await self._process.close()
 
     async def parse_here(
         self, task: Callable[[bytes], T], body: bytes, url: str
@@ -205,7 +179,6 @@ class PageParser:
     async def parse_in_child(
         self, task: Callable[[bytes], T], body: IO[bytes], url: str
     ) -> Timed[T | Failed]:
-        """Parse the body in the child process, which can be killed."""
         try:
             with body:
                 result: Timed[T | Failed] = await self._process.run(task, body, host(url))
@@ -232,7 +205,7 @@ def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
     result: T | Failed | None
     try:
         result = task(body)
-    except TooExpensive:
+    except prices.TooExpensive:
         result = None
     except Exception as bug:
         detail = f"bug in the parser: {bug!r}"[:_SHOWN]
@@ -241,10 +214,7 @@ def _timed(task: Callable[[bytes], T], body: bytes) -> Timed[T | Failed | None]:
 
 
 def to_disk(body: bytes) -> IO[bytes]:
-    """Return the body as a temporary file, or in memory if the disk is full.
-
-    The caller closes it.
-    """
+    """Return the body as a temporary file to be closed, or in memory if the disk is full."""
     from tempfile import TemporaryFile  # few bodies are that large
 
     try:

@@ -26,7 +26,6 @@ class ParserCommand(IntEnum):
 
 
 def serve(connection: socket.socket) -> None:
-    """Run the parent's commands until the channel is closed."""
     with suppress(OSError):
         body: list[bytes] = []
         while (message := receive_message(connection)) is not None:
@@ -51,7 +50,6 @@ def _run(argument: tuple[Callable[[bytes], Any], float], pieces: list[bytes]) ->
 
 
 def main() -> None:
-    """Run the child; stdin is the socket of the channel."""
     mmap_large_arrays()
     limit_memory()
     with connection_at_stdin() as connection:

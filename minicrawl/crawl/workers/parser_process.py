@@ -33,11 +33,7 @@ class ParserLost(Exception):
 
 
 class ParserProcess:
-    """Runs one task at a time in a child process.
-
-    The child starts with the first task. A new child replaces it after a task that ended it, and
-    after `most_tasks` tasks.
-    """
+    """Runs one task at a time in a child process, which starts with the first task."""
 
     def __init__(
         self, max_s: float, most_tasks: int = MOST_TASKS, patience_s: float = PATIENCE_S
@@ -53,7 +49,7 @@ class ParserProcess:
         async with self._lock.held_for(host):
             began = asyncio.get_running_loop().time()
             try:
-                result = await self._run_in_time(task, body)
+                result = await self._run(task, body)
             except ParserLost as lost:
                 lost.cost_s = asyncio.get_running_loop().time() - began
                 self._lock.charge(host, lost.cost_s)
@@ -66,7 +62,7 @@ class ParserProcess:
         if child is not None:
             await child.close()
 
-    async def _run_in_time(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
+    async def _run(self, task: Callable[[bytes], T], body: IO[bytes]) -> Timed[T]:
         try:
             child = self._child or self._start()
         except OSError as error:
@@ -77,7 +73,11 @@ class ParserProcess:
                 if child.pid is not None and watch.sleeps(child.pid, self._patience_s):
                     raise ChildLost
             result = call.result()
-            await self._renew_when_due()
+            self._done += 1
+            if self._done >= self._most_tasks:
+                await self.close()
+                with suppress(OSError):  # the next task tries again
+                    self._start()  # now, while nobody waits for it
             return result
         except (OSError, ChildLost) as error:
             await self.close()
@@ -93,17 +93,6 @@ class ParserProcess:
             await child.feed(ParserCommand.BODY, piece)
         result, cost_s = await child.call(ParserCommand.PARSE, (task, self._max_s))
         return Timed(result, cost_s)
-
-    async def _renew_when_due(self) -> None:
-        """Replace the child after `most_tasks` tasks.
-
-        The new child starts now, while nobody waits for it.
-        """
-        self._done += 1
-        if self._done >= self._most_tasks:
-            await self.close()
-            with suppress(OSError):  # the next task tries again
-                self._start()
 
     def _start(self) -> ChildProcess:
         self._done = 0

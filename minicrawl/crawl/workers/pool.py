@@ -39,9 +39,8 @@ from typing import TYPE_CHECKING
 
 from minicrawl.config import Network
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
-from minicrawl.crawl.workers.visitor import visiting
+from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, packed_request
-from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import (
     CrawlerId,
     Failed,
@@ -54,7 +53,6 @@ from minicrawl.model import (
 )
 from minicrawl.ports import Timed, Visit, WebAccess
 from minicrawl.states import State
-from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 if TYPE_CHECKING:
@@ -85,20 +83,15 @@ class LoadShedder:
         self._looked = (0.0, 0.0, 0.0)
 
     def sheds(self, now: float, worker_cpu_s: float, *, left: int, own: int) -> bool:
-        """Return whether the crawl process does the next page.
-
-        The worker has `left` requests under way, and the crawl process `own` ones.
-        """
-        if now - self._looked[0] >= LOOK_EVERY_S:
-            self._look(now, self._own_cpu_s(), worker_cpu_s)
-        return self._is_busy and own < OWN_AT_ONCE and left >= FEWEST_LEFT
-
-    def _look(self, now: float, own_cpu_s: float, worker_cpu_s: float) -> None:
+        """Return whether the crawl process, with `own` requests, does the next page of `left`."""
         then, own_before_s, worker_before_s = self._looked
-        self._looked = now, own_cpu_s, worker_cpu_s
-        own_s, worker_s = own_cpu_s - own_before_s, worker_cpu_s - worker_before_s
-        has_time = own_s < SPARE * (now - then)
-        self._is_busy = worker_s >= BUSY * (now - then) and (has_time or worker_s > own_s)
+        if now - then >= LOOK_EVERY_S:
+            own_cpu_s = self._own_cpu_s()
+            self._looked = now, own_cpu_s, worker_cpu_s
+            own_s, worker_s = own_cpu_s - own_before_s, worker_cpu_s - worker_before_s
+            has_time = own_s < SPARE * (now - then)
+            self._is_busy = worker_s >= BUSY * (now - then) and (has_time or worker_s > own_s)
+        return self._is_busy and own < OWN_AT_ONCE and left >= FEWEST_LEFT
 
 
 SILENCE_S = 10.0
@@ -119,13 +112,11 @@ class Activity:
         """URL and start (time of day) of each request under way, in order of their starts."""
 
     def begin(self, url: str) -> int:
-        """Note the start of a request. Return its number."""
         self.begun += 1
         self.under_way[self.begun] = url, time()
         return self.begun
 
     def end(self, number: int) -> None:
-        """Note the end of a request."""
         self._ended = self.under_way.pop(number)
 
     @property
@@ -151,13 +142,7 @@ class WorkerProcess(ChildProcess):
         self.number = next(_NUMBERS)  # among all workers that this process has started
 
     async def visit(self, request: Request) -> VisitReply:
-        """Fetch a page or a sitemap in the worker, and parse it there unless it is expensive."""
         return VisitReply.unpacked(await self.call(WorkerCommand.VISIT, packed_request(request)))
-
-    @property
-    def crawler(self) -> CrawlerId:
-        """Name of the worker, for people."""
-        return CrawlerId(self.number, self.pid)
 
 
 class WorkerSlot:
@@ -168,42 +153,27 @@ class WorkerSlot:
     ) -> None:
         self._config, self._silence_s, self._end_s = config, silence_s, end_s
         self._worker: WorkerProcess | None = None
-        self._living: set[WorkerProcess] = set()
+        self.living: set[WorkerProcess] = set()
+        """Processes of this slot that have not ended."""
 
-    @property
     def worker(self) -> WorkerProcess:
-        """The current worker, which may still have to start."""
-        return self._current()
-
-    def _current(self) -> WorkerProcess:
+        """Return the current worker, started now if there is none; it may not be ready yet."""
         # A worker that ended before its first reply, perhaps for lack of memory, would end again:
         # it stays in its slot, and the crawl process does its work.
         if self._worker is None or (self._worker.is_over and self._worker.has_started):
             self._worker = worker = WorkerProcess(self._config, self._silence_s, self._end_s)
-            self._living.add(worker)
-            worker.life.add_done_callback(lambda _: self._living.discard(worker))
+            self.living.add(worker)
+            worker.life.add_done_callback(lambda _: self.living.discard(worker))
         return self._worker
 
-    def start(self) -> None:
-        """Start a worker now rather than with the first request."""
-        self._current()
-
-    @property
-    def living(self) -> list[WorkerProcess]:
-        """Processes of this slot that have not ended."""
-        return list(self._living)
-
     def another(self) -> WorkerSlot:
-        """Return a new slot for workers of the same kind."""
         return WorkerSlot(self._config, self._silence_s, self._end_s)
 
     async def retire(self) -> None:
-        """End the processes of this slot when their requests are answered."""
-        await asyncio.gather(*(worker.finish(RETIRE_S) for worker in self._living))
+        await asyncio.gather(*(worker.finish(RETIRE_S) for worker in self.living))
 
     async def close(self) -> None:
-        """End all processes of this slot."""
-        await asyncio.gather(*(worker.close() for worker in self._living))
+        await asyncio.gather(*(worker.close() for worker in self.living))
 
 
 FIRST_OWN = 20
@@ -258,7 +228,7 @@ class WorkerPool:
         first_own: int,
     ) -> None:
         self._own, self._slots, self._quarantine = own, list(slots), quarantine
-        self._first_own = first_own
+        self.parse_rules, self._first_own = own.parse_rules, first_own
         self.activity = Activity()  # of the crawl process
         self.has_workers = True
         self._suspects: set[str] = set()
@@ -273,9 +243,8 @@ class WorkerPool:
         self._slot_of = lru_cache(_MOST_HOSTS)(lambda _origin: next(turns))
 
     def start(self) -> None:
-        """Start the workers now: the crawl is long enough to need them."""
         for slot in self._slots:
-            slot.start()
+            slot.worker()
 
     def processes(self) -> list[tuple[int, WorkerProcess]]:
         """Return all living processes with their numbers, including those about to end."""
@@ -289,7 +258,7 @@ class WorkerPool:
             return
         while len(self._slots) < workers:
             self._slots.append(self._quarantine.another())
-            self._slots[-1].start()
+            self._slots[-1].worker()
         for slot in self._slots[workers:]:
             task = asyncio.create_task(slot.retire())
             self._retiring[task] = slot
@@ -316,32 +285,29 @@ class WorkerPool:
                 return found
         return await self._own.locate(url)
 
-    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """Parse the robots.txt at this URL for our agent."""
-        return await self._own.parse_rules(response, url)
-
-    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Parse the rules of a robots.txt as a store keeps them."""
-        return await self._own.parse_stored_rules(text, url)
-
     async def visit(self, request: Request) -> Visit:
-        """Fetch a page or a sitemap; it is parsed where it was fetched."""
         if request.url in self._suspects:
             # One at a time: if the worker did anything else when it ended, its end would prove
             # nothing against this page.
             async with self._one_suspect:
-                return await self._visit(self._quarantine.worker, request)
+                return await self._visit(self._quarantine.worker(), request)
         worker = self._worker(request.url)
-        if worker is None or self._sheds(worker):
-            number = self.activity.begin(request.url)
-            try:
-                return await self._own.visit(request)
-            finally:
-                self.activity.end(number)
-        return await self._visit(worker, request)
+        # A page that ended its worker may end the process that fetches it next: the crawl process
+        # takes over none while there are suspects.
+        if worker is not None:
+            left, own = len(worker.activity.under_way), len(self.activity.under_way)
+            sheds = not self._suspects and worker.load_shedder.sheds(
+                perf_counter(), worker.cpu_s, left=left, own=own
+            )
+            if not sheds:
+                return await self._visit(worker, request)
+        number = self.activity.begin(request.url)
+        try:
+            return await self._own.visit(request)
+        finally:
+            self.activity.end(number)
 
     async def close(self) -> None:
-        """End all workers."""
         slots = (*self._slots, *self._retiring.values(), self._quarantine)
         for task in self._retiring:
             task.cancel()
@@ -355,43 +321,32 @@ class WorkerPool:
             self._first_own -= 1
             return None
         # The origin is cut out by hand: parsing the URL would cost more than choosing the worker.
-        worker = self._slot_of(url[: url.index("/", len("https://"))]).worker
+        worker = self._slot_of(url[: url.index("/", len("https://"))]).worker()
         # A worker that is starting is passed over: the first pages would wait for its imports.
         return worker if worker.is_ready else None
 
-    def _sheds(self, worker: WorkerProcess) -> bool:
-        """Return whether the crawl process does the next page instead of this worker."""
-        # A page that ended its worker may end the process that fetches it next.
-        if self._suspects:
-            return False
-        left, own = len(worker.activity.under_way), len(self.activity.under_way)
-        return worker.load_shedder.sheds(perf_counter(), worker.cpu_s, left=left, own=own)
-
     async def _visit(self, worker: WorkerProcess, request: Request) -> Visit:
-        number = worker.activity.begin(request.url)
+        number, crawler = worker.activity.begin(request.url), CrawlerId(worker.number, worker.pid)
         try:
             reply = await worker.visit(request)
         except ChildLost as lost:
             # The two failures differ for the retry policy: an interruption uses up no try of a page
             # that only shared a worker with the guilty one.
             if not lost.is_to_blame:
-                return Visit(_INTERRUPTED, crawler=worker.crawler)
+                return Visit(_INTERRUPTED, crawler=crawler)
             self._suspects.add(request.url)
-            return Visit(_LOST, crawler=worker.crawler)
+            return Visit(_LOST, crawler=crawler)
         finally:
             worker.activity.end(number)
         self._suspects.discard(request.url)
         if not isinstance(reply.fetched, Response):
-            return Visit(reply.fetched, crawler=worker.crawler)
+            return Visit(reply.fetched, crawler=crawler)
         parse = partial(_parse, worker, reply)
-        return Visit(reply.fetched, parse, crawler=worker.crawler, parsed=reply.parsed)
+        return Visit(reply.fetched, parse, crawler=crawler, parsed=reply.parsed)
 
 
 async def _parse(worker: WorkerProcess, reply: VisitReply) -> Timed[ParsedPage | Sitemap | Failed]:
-    """Return the parsed page; the worker parses it now if it was too expensive before.
-
-    An expensive page cannot end the worker, which has a child parse it.
-    """
+    """Return the parsed page; the worker parses it now if that was too expensive before."""
     if reply.parsed is not None:
         return reply.parsed
     try:

@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from threading import Thread
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 from minicrawl import ext
 from minicrawl.config.values.access import SECRET, why_no_header
@@ -52,7 +52,10 @@ class PageRead:
     Together with the URL, a key that stays the same if a page is handed over again after a kill.
     """
     strip_marks: bool = field(default=True, repr=False)
-    enqueued: list[EnqueuedLink] = field(default_factory=list, repr=False, compare=False)
+    enqueued: list[tuple[ResolvedUrl, OwnRequest | None]] = field(
+        default_factory=list, repr=False, compare=False
+    )
+    """Links that a program has added, each with its request if that is not a plain GET."""
 
     @property
     def text(self) -> str:
@@ -88,7 +91,7 @@ class PageRead:
             resolved = ResolvedUrl(posted(resolved.url, body))
         if resolved is None or resolved.url == self.url or len(resolved.url) > LONGEST:
             return False
-        self.enqueued.append(EnqueuedLink(resolved, own))
+        self.enqueued.append((resolved, own))
         return True
 
 
@@ -96,13 +99,6 @@ MOST_BODY_BYTES = 1_000_000
 """Limit of the body of a POST. The store keeps it until the page is forgotten."""
 _FORM = "application/x-www-form-urlencoded"
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-
-
-class EnqueuedLink(NamedTuple):
-    """Link that a program added to a page, with its request if that is not a plain GET."""
-
-    link: ResolvedUrl
-    own: OwnRequest | None
 
 
 def own_request(method: str, headers: Mapping[str, str], body: bytes) -> OwnRequest | None:
@@ -157,7 +153,6 @@ Scorer = Callable[[PageRead], float]
 
 
 def scored(parsed: ParsedPage, result: object) -> ParsedPage:
-    """Return the page with the result of its scorer: a value, or the reason why there is none."""
     if isinstance(result, str):
         return parsed._replace(unscored=result)
     try:
@@ -190,7 +185,6 @@ class PageScorer:
         self._process = ParserProcess(within_s)
 
     async def scored(self, page: PageRead, parsed: ParsedPage, body: IO[bytes]) -> ParsedPage:
-        """Return the parsed page with its value."""
         task = partial(_score, names=self._names, page=page)
         try:
             with body:
@@ -200,7 +194,6 @@ class PageScorer:
         return scored(parsed, result.value)
 
     async def close(self) -> None:
-        """End the child process."""
         await self._process.close()
 
 
@@ -234,7 +227,6 @@ class ProgramScorer:
         self._last: asyncio.Future[object] | None = None  # the last call in a thread
 
     async def scored(self, page: PageRead, parsed: ParsedPage) -> ParsedPage:
-        """Return the parsed page with its value."""
         try:
             if iscoroutinefunction(self._score):
                 async with asyncio.timeout(SCORING_S):

@@ -82,7 +82,7 @@ class ChildProcess:
         self._job = job
         self._replies = 0
         self._mark = SharedBlameMark()
-        self._channel = PickleChannel(self._on_reply)
+        self._channel = PickleChannel(self._reply)
         if job.config is not None:
             self._channel.send(job.config)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
@@ -92,12 +92,10 @@ class ChildProcess:
 
     @property
     def has_started(self) -> bool:
-        """True if the child has ever replied."""
         return self._replies > 0
 
     @property
     def is_ready(self) -> bool:
-        """True if the child has started and not ended."""
         return self._replies > 0 and not self.is_over
 
     async def call(self, command: int, argument: object) -> Any:
@@ -139,12 +137,11 @@ class ChildProcess:
         await self.close()
 
     async def close(self) -> None:
-        """End the process, and wait until it has ended."""
         if not self.is_over:
             self.life.cancel()
         await asyncio.wait((self.life,))
 
-    def _on_reply(self, reply: tuple[int, Any, float]) -> None:
+    def _reply(self, reply: tuple[int, Any, float]) -> None:
         number, result, self.cpu_s = reply
         self._replies += 1
         waiting = self._waiting.get(number)
@@ -163,7 +160,12 @@ class ChildProcess:
                     await self._watch()
                 finally:
                     self._disconnect()
-                    await _wait_or_kill(process, self._job.end_s)
+                    try:
+                        async with asyncio.timeout(self._job.end_s):
+                            await process.wait()
+                    except TimeoutError:
+                        kill(process)
+                        await process.wait()
                     self.returncode = process.returncode
 
     async def _watch(self) -> None:
@@ -218,15 +220,6 @@ async def _start(code: str, connection: socket.socket, mark: int) -> Process:
             # with its requests, to which a stopped crawl still gives `loop.GRACE_S` to end.
             start_new_session=True,
         )
-
-
-async def _wait_or_kill(process: Process, end_s: float) -> None:
-    try:
-        async with asyncio.timeout(end_s):
-            await process.wait()
-    except TimeoutError:
-        kill(process)
-        await process.wait()
 
 
 def kill(process: Process) -> None:

@@ -6,16 +6,22 @@ Law: a visit has the same result in every process, as all have the same `WorkerC
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from minicrawl.config import Access, Network, Politeness
+from minicrawl.config.host_settings import is_of_proxy
+from minicrawl.config.values.kinds import AUTO
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.crawl.workers.parser import ENOUGH_S, LARGE, PageParser, has_extracted_text, to_disk
-from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.fetch.fetcher import HttpFetcher
+from minicrawl.fetch.reach import network_with_proxies
+from minicrawl.fetch.resolver.resolver import HostAndPort
 from minicrawl.model import (
     Failed,
     FetchResult,
@@ -28,17 +34,87 @@ from minicrawl.model import (
 )
 from minicrawl.ports import PageFetcher, Parse, Timed, Visit
 from minicrawl.web.html.hashes import content_hash
+from minicrawl.web.html.scanner import ParseOptions
+from minicrawl.web.responses.types import DocumentType, media_types, types_of
 
 if TYPE_CHECKING:
     import httpx
 
     from minicrawl.archive.packing import AnswerPacker
+    from minicrawl.config import Settings
     from minicrawl.crawl.workers.scoring import PageScorer
-    from minicrawl.web.robots.rules import Rules
+    from minicrawl.fetch.access.logins import AccessByOrigin
     from minicrawl.web.sitemaps.sitemap import Sitemap
 
 _NOT_SMALL = 1 << 16
 """Size in bytes of a body above which visits take turns (`LoopRounds`)."""
+MOST_RENDERED = 1_000_000
+"""Size limit in bytes of pages to render, which are held in memory until a browser is free."""
+MOST_READING_S = 30.0
+"""Longest time for parsing a page, after which the page fails; most take milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerConfig:
+    """Settings for fetching and parsing, the same in the crawl process and in workers."""
+
+    network: Network
+    politeness: Politeness
+    trusted_hosts: frozenset[HostAndPort]
+    parse_options: ParseOptions
+    archive: Path | None = None  # the folder, if responses are kept
+    only_text: bool = False
+    with_bodies: bool = False  # whether the crawl gets the bodies of pages
+    rendered_bytes: int = 0  # size limit of bodies that the crawl gets for a browser
+    access: Access = field(default_factory=Access)
+    logins: AccessByOrigin | None = None
+    scorers: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
+        trusted_hosts: Iterable[HostAndPort] = (),
+        archive: Path | None = None,
+        *,
+        with_bodies: bool = False,
+        logins: AccessByOrigin | None = None,
+    ) -> WorkerConfig:
+        """Return the worker settings of a crawl.
+
+        Proxies that files and the environment name are looked up here.
+        """
+        types, keep = types_of(settings.scope.types), settings.storing.keep
+        return cls(
+            network=replace(
+                network_with_proxies(settings.network),
+                host_settings=tuple(filter(is_of_proxy, settings.politeness.host_settings)),
+            ),
+            politeness=settings.politeness,
+            trusted_hosts=frozenset(trusted_hosts),
+            parse_options=ParseOptions(
+                agent=settings.politeness.agent,
+                with_written=keep == "links",
+                strip_marks=settings.storing.strip_marks,
+                types=media_types(types),
+                with_sitemaps=bool(types & DocumentType.SITEMAP),
+                with_text=keep == "text",
+                # Without a browser, the end of the crawl tells what looks made by scripts.
+                with_scripting=AUTO in settings.render_values
+                or (settings.storing.is_for_replay and not settings.is_rendering),
+            ),
+            archive=archive,
+            only_text=keep == "text",
+            with_bodies=with_bodies,
+            rendered_bytes=MOST_RENDERED if settings.is_rendering else 0,
+            access=settings.access,
+            logins=logins,
+            scorers=settings.order.score,
+        )
+
+    def parser(self, enough_s: float = ENOUGH_S) -> PageParser:
+        """Return a parser with these settings, which parses here what takes at most `enough_s`."""
+        return PageParser(self.parse_options, MOST_READING_S, enough_s, self.politeness)
 
 
 class Visitor:
@@ -54,22 +130,18 @@ class Visitor:
         rendered_bytes: int = 0,
         scorer: PageScorer | None = None,
     ) -> None:
-        self._scorer = scorer
-        self._fetcher, self._parser, self._packer = fetcher, parser, packer
+        self.fetch, self.locate, self.parse_rules = (
+            fetcher.fetch,
+            fetcher.locate,
+            parser.parse_rules,
+        )
+        self._parser, self._packer, self._scorer = parser, packer, scorer
         self._with_bodies, self._rendered_bytes = with_bodies, rendered_bytes
         self._rounds = LoopRounds()
 
-    async def fetch(self, request: Request) -> FetchResult:
-        """Fetch one URL, body included."""
-        return await self._fetcher.fetch(request)
-
-    async def locate(self, url: str) -> str | Refused | Failed:
-        """Return the address that a fetch of this URL would connect to."""
-        return await self._fetcher.locate(url)
-
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap. The returned visit can parse it."""
-        fetched = await self._fetcher.fetch(request)
+        fetched = await self.fetch(request)
         if isinstance(fetched, Refused) and fetched.answer is not None:
             assert self._packer is not None  # without an archive, no request asks for files
             if fetched.answer.spooled is None:
@@ -80,7 +152,6 @@ class Visitor:
         return self.visit_of(request, fetched)
 
     def visit_of(self, request: Request, fetched: FetchResult) -> Visit:
-        """Return the visit for a fetch result."""
         if isinstance(fetched, Failed) and (answer := fetched.answer) is not None:
             record = b"" if self._packer is None else self._packer.pack_failure(request, answer)
             answer = answer._replace(headers={}, body=b"", record=record, wire=None)
@@ -96,7 +167,12 @@ class Visitor:
         content, whole = None, fetched
         is_scored = self._scorer is not None and request.want is Want.PAGE
         if (packer is not None or is_scored) and fetched.spooled is not None:
-            whole = _with_body(fetched, fetched.spooled)
+            wire = fetched.wire
+            if wire is not None and wire.body.spooled is not None:
+                with wire.body.spooled as sent:
+                    wire = wire._replace(body=SentBody(sent.read()))
+            whole = fetched._replace(body=fetched.spooled.read(), wire=wire)
+            fetched.spooled.seek(0)
         if packer is not None:
             # Hash the body once for both packing and parsing.
             content = None if packer.only_text else content_hash(whole.body)
@@ -112,38 +188,17 @@ class Visitor:
                 record = packer.pack(request, whole, content)
         if self._scorer is not None and is_scored:
             waiting = BytesIO(whole.body) if len(whole.body) <= LARGE else to_disk(whole.body)
-            parse = partial(_scored, parse, self._scorer, request, fetched, waiting)
+            without = fetched._replace(body=b"", spooled=None, wire=None)
+            parse = partial(_scored, parse, self._scorer, request.url, without, waiting)
         is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
         body = fetched.body if is_wanted else b""
         fetched = fetched._replace(body=body, record=record, spooled=None, wire=None)
         return Visit(fetched, parse, quickly)
 
-    async def parse_rules(self, response: Response, url: str) -> Timed[Rules | Failed]:
-        """Parse the robots.txt at this URL for our agent."""
-        return await self._parser.parse_rules(response, url)
-
-    async def parse_stored_rules(self, text: str, url: str) -> Timed[Rules | Failed]:
-        """Parse the rules of a robots.txt as a store keeps them."""
-        return await self._parser.parse_stored_rules(text, url)
-
-
-def _with_body(response: Response, spooled: IO[bytes]) -> Response:
-    """Return the response with its body in memory, which was spooled to a file."""
-    body, wire = spooled.read(), response.wire
-    spooled.seek(0)
-    if wire is not None and wire.body.spooled is not None:
-        with wire.body.spooled as sent:
-            wire = wire._replace(body=SentBody(sent.read()))
-    return response._replace(body=body, wire=wire)
-
 
 async def _packed(
-    parse: Parse,
-    packer: AnswerPacker,
-    request: Request,
-    response: Response,
+    parse: Parse, packer: AnswerPacker, request: Request, response: Response
 ) -> Timed[ParsedPage | Sitemap | Failed]:
-    """Parse a file, and pack the text that its parser extracted."""
     page, cost_s = await parse()
     if isinstance(page, ParsedPage):
         record = packer.pack_text(request, response, page.extracted)
@@ -152,19 +207,13 @@ async def _packed(
 
 
 async def _scored(
-    parse: Parse,
-    scorer: PageScorer,
-    request: Request,
-    response: Response,
-    body: IO[bytes],
+    parse: Parse, scorer: PageScorer, url: str, response: Response, body: IO[bytes]
 ) -> Timed[ParsedPage | Sitemap | Failed]:
-    """Parse a page, and give it a value."""
     from minicrawl.crawl.workers.scoring import page_read
 
     page, cost_s = await parse()
     if isinstance(page, ParsedPage):
-        without = response._replace(body=b"", spooled=None, wire=None)
-        page = await scorer.scored(page_read(request.url, without, page), page, body)
+        page = await scorer.scored(page_read(url, response, page), page, body)
     else:
         body.close()
     return Timed(page, cost_s)
@@ -176,11 +225,18 @@ async def visiting(
     transport: httpx.AsyncBaseTransport | None = None,
     enough_s: float = ENOUGH_S,
 ) -> AsyncIterator[Visitor]:
-    """Open a visitor with connections of its own, or with a transport of httpx in their place.
+    """Open a visitor, which parses here what takes at most `enough_s`."""
+    parser = config.parser(enough_s)
+    packer: AnswerPacker | None = None
+    scorer: PageScorer | None = None
+    if config.archive is not None:
+        from minicrawl.archive.packing import AnswerPacker  # most crawls keep no responses
 
-    It parses here what takes at most `enough_s`.
-    """
-    parser, scorer = config.parser(enough_s), config.scorer()
+        packer = AnswerPacker(config.archive, only_text=config.only_text)
+    if config.scorers:
+        from minicrawl.crawl.workers.scoring import PageScorer  # most crawls give no values
+
+        scorer = PageScorer(config.scorers)
     try:
         async with HttpFetcher(
             config.network,
@@ -193,7 +249,7 @@ async def visiting(
             yield Visitor(
                 fetcher,
                 parser,
-                config.packer(),
+                packer,
                 with_bodies=config.with_bodies,
                 rendered_bytes=config.rendered_bytes,
                 scorer=scorer,

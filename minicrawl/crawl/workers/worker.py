@@ -21,8 +21,7 @@ from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import ENOUGH_IN_WORKER_S
 from minicrawl.crawl.workers.supervisor import PING
-from minicrawl.crawl.workers.visitor import Visitor, visiting
-from minicrawl.crawl.workers.worker_config import WorkerConfig
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.garbage_collector import freeze_loaded_objects
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
@@ -68,7 +67,6 @@ class VisitReply(NamedTuple):
 
     @classmethod
     def unpacked(cls, packed: PackedReply) -> VisitReply:
-        """Restore a packed reply."""
         number, fetched, page, cost_s = packed
         if type(fetched) is tuple:
             fetched = Response(*fetched)
@@ -78,13 +76,11 @@ class VisitReply(NamedTuple):
 
 
 def packed_request(request: Request) -> tuple[Any, ...]:
-    """Return the request as a plain tuple, as in `VisitReply.packed`."""
     url, want, *rest = request
     return url, want.value, *rest
 
 
 def unpacked_request(packed: tuple[Any, ...]) -> Request:
-    """Restore a packed request."""
     url, want, *rest = packed
     return Request(url, _WANTS[want], *rest)
 
@@ -113,7 +109,6 @@ class Worker:
             task.add_done_callback(lambda _: self._under_way.pop(number, None))
 
     def stop(self) -> None:
-        """Cancel all calls."""
         for task in self._under_way.values():
             task.cancel()
 
@@ -148,7 +143,6 @@ class Worker:
 
 
 async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark) -> None:
-    """Serve calls until the channel is closed."""
     async with (
         visiting(config, enough_s=ENOUGH_IN_WORKER_S) as visitor,
         asyncio.TaskGroup() as tasks,
@@ -160,7 +154,6 @@ async def serve(connection: socket.socket, config: WorkerConfig, mark: BlameMark
 
 
 def main() -> None:
-    """Run the worker: stdin is the channel's socket, the argument the blame mark's descriptor."""
     mark = BlameMark(int(sys.argv[1]))
     with connection_at_stdin() as connection:
         config = receive_message(connection)

@@ -1,6 +1,5 @@
 """The crawler's identity to servers: request headers, logins for some origins, and signatures.
 
-challenges  WWW-Authenticate headers, and HTTP digest authentication
 headers     the headers that all requests of one kind share, prepared once
 logins      a transport that adds credentials, each to requests to its origin only
 origins     which headers and logins belong to which origin, from settings, seeds and .netrc

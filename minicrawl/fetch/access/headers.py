@@ -80,10 +80,7 @@ def user_agent(politeness: Politeness, access: Access) -> bytes:
 
 
 def _languages(tags: str | None) -> Headers:
-    """Return the Accept-Language header.
-
-    Languages without a quality get descending ones, as browsers send them.
-    """
+    """Return Accept-Language; languages without a quality get descending ones, as in browsers."""
     if tags is None:
         return ()
     if ";q=" not in tags:

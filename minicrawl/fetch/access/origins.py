@@ -37,10 +37,7 @@ def access_by_origin(
     of_seeds: Mapping[Origin, Login] | None = None,
     environ: Mapping[str, str] = os.environ,
 ) -> AccessByOrigin:
-    """Return headers and logins by origin.
-
-    `of_seeds` are the logins that were part of the seed URLs.
-    """
+    """Return headers and logins by origin, with those that were part of the seeds' URLs."""
     from_netrc, from_settings = dict(_netrc(access.netrc, environ)), dict(_logins(access))
     matches = map(HEADER.fullmatch, access.headers)
     hosts = dict.fromkeys([match["host"] for match in matches if match and match["host"]])
@@ -65,7 +62,6 @@ def access_by_origin(
 
 
 def login_in(url: str) -> tuple[Origin, Login] | None:
-    """Return the login in a URL given by the user, with its origin, or None."""
     place = target(url)
     if place is None:
         return None
@@ -83,22 +79,19 @@ def _logins(access: Access) -> Iterator[tuple[str, Login]]:
         for text in texts:
             match = LOGIN.fullmatch(text)
             assert match, "the table of settings has read it"
-            secret = match["secret"] or _secret_in(Path(match["file"]).expanduser(), name, fits)
+            if not (secret := match["secret"]):
+                file = Path(match["file"]).expanduser()
+                try:
+                    secret = file.read_text(encoding="utf-8").strip()
+                except (OSError, UnicodeDecodeError) as error:
+                    why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+                    raise UsageError(f"--{name} {file}: {why}") from None
+                if not secret.isprintable() or not fits.fullmatch(secret):
+                    form = "USER:PASS" if name == "auth" else "TOKEN"
+                    raise UsageError(f"--{name} {file}: must have one line, {form}")
             user, _, password = secret.partition(":")
             login = Login(user, password) if name == "auth" else Login(token=secret)
             yield match["host"], login
-
-
-def _secret_in(file: Path, name: str, fits: re.Pattern[str]) -> str:
-    try:
-        secret = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise UsageError(f"--{name} {file}: {why}") from None
-    if not secret.isprintable() or not fits.fullmatch(secret):
-        form = "USER:PASS" if name == "auth" else "TOKEN"
-        raise UsageError(f"--{name} {file}: must have one line, {form}")
-    return secret
 
 
 def _netrc(file: Path | str | None, environ: Mapping[str, str]) -> Iterator[tuple[str, Login]]:

@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import ada_url
 
+from minicrawl.config.values.kinds import key_file
 from minicrawl.errors import UsageError, needs
 from minicrawl.fetch.http.messages import SIGNATURES, ResponseStream, Transport, TransportRequest
 from minicrawl.fetch.http.targets import Origin
@@ -64,10 +65,7 @@ _PACKAGE = ("signing", "a signature")
 
 
 class SigningKey:
-    """Ed25519 key pair of the crawler.
-
-    `id` is its key ID, `jwk` its public part for the key directory.
-    """
+    """Ed25519 key pair of the crawler; `jwk` is its public part for the key directory."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self.sign = private.sign
@@ -202,18 +200,25 @@ class RequestSigner:
 
 
 class SigningTransport:
-    """Wrapper that signs the requests of another transport. It pauses before it repeats one.
-
-    With `only_asked`, a host gets signatures from its first challenge on.
-    """
+    """Transport that signs the requests to another; if `only_asked`, from a challenge on."""
 
     def __init__(
         self, transport: Transport, signer: RequestSigner, pause_s: float, *, only_asked: bool
     ) -> None:
         self._transport, self._signer, self._pause_s = transport, signer, pause_s
+        self.aclose = transport.aclose
         self._usual = None if only_asked else USUAL
         self._next: dict[Origin, WantedSignature] = {}  # of hosts that have challenged
         self._unconvinced: set[Origin] = set()  # they refused an answer to their challenge
+
+    @classmethod
+    def by_settings(
+        cls, transport: Transport, key: Path | str, contact: str | None, pause_s: float
+    ) -> Self:
+        """Return the transport, wrapped to sign requests with the key of a setting."""
+        file, only_asked = key_file(key)
+        signer = RequestSigner(SigningKey.read(file), key_directory(contact))
+        return cls(transport, signer, pause_s, only_asked=only_asked)
 
     async def send(self, request: TransportRequest) -> ResponseStream:
         origin, key_id = request.target.origin, self._signer.key.id
@@ -245,6 +250,3 @@ class SigningTransport:
         name, now = request.target.origin.name, time.time()
         signed = () if form is None else self._signer.headers(name, now, form)
         return await self._transport.send(replace(request, headers=(*unsigned, *signed)))
-
-    async def aclose(self) -> None:
-        await self._transport.aclose()

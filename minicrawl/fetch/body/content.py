@@ -62,7 +62,6 @@ class Content:
         return self.spooled
 
     def drop(self) -> None:
-        """Close the file; the content is not needed."""
         if self.spooled is not None:
             self.spooled.close()
 

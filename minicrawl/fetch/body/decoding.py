@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 import brotli  # type: ignore[import-untyped]  # it comes without types
@@ -69,10 +70,7 @@ class _Layer:
 
 
 class _Inflate(_Layer):
-    """Decoder of concatenated deflate streams.
-
-    Bytes after a complete stream that do not begin another are ignored as padding.
-    """
+    """Decoder of concatenated deflate streams; other bytes after the first one are padding."""
 
     def __init__(self, wrapping: Callable[[bytes], int | None], members: int) -> None:
         self._wrapping = wrapping
@@ -87,7 +85,19 @@ class _Inflate(_Layer):
         while (chunk or len(given) == _GIVEN) and not self.broken:
             if self._stream is None and not self._opens(chunk):
                 break
-            given, chunk = self._inflate(chunk)
+            assert self._stream is not None
+            # The copy is needed because zlib discards the output before an error.
+            before = self._stream.copy()
+            try:
+                given = self._stream.decompress(chunk, _GIVEN)
+            except zlib.error:
+                self.broken = True
+                yield _salvaged(before, chunk)
+                break
+            if self._stream.eof:
+                chunk, self._stream, self.ended = self._stream.unused_data, None, True
+            else:
+                chunk = self._stream.unconsumed_tail
             yield given
         yield b""
 
@@ -105,21 +115,6 @@ class _Inflate(_Layer):
         self.ended = False
         return True
 
-    def _inflate(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """Return the decoded bytes, and the rest of the chunk for the next slice."""
-        assert self._stream is not None
-        # The copy is needed because zlib discards the output before an error.
-        before = self._stream.copy()
-        try:
-            decoded = self._stream.decompress(chunk, _GIVEN)
-        except zlib.error:
-            self.broken = True
-            return _salvaged(before, chunk), b""
-        if not self._stream.eof:
-            return decoded, self._stream.unconsumed_tail
-        unused, self._stream, self.ended = self._stream.unused_data, None, True
-        return decoded, unused
-
 
 def _salvaged(stream: zlib._Decompress, chunk: bytes) -> bytes:
     """Decode the longest valid prefix of a chunk."""
@@ -135,18 +130,14 @@ def _salvaged(stream: zlib._Decompress, chunk: bytes) -> bytes:
     return b"".join(saved)
 
 
-def _gzip() -> _Layer:
-    return _Inflate(lambda head: _GZIP if head == _GZIP_HEAD else None, _MAX_MEMBERS)
+def _wrapping_of_gzip(head: bytes) -> int | None:
+    return _GZIP if head == _GZIP_HEAD else None
 
 
-def _deflate() -> _Layer:
-    """Return a decoder for zlib wrapping, the standard, or none, which some servers send."""
-
-    def wrapping(head: bytes) -> int:
-        is_zlib = head[0] & 0x0F == zlib.DEFLATED and int.from_bytes(head, "big") % 31 == 0
-        return _ZLIB if is_zlib else _BARE
-
-    return _Inflate(wrapping, 1)
+def _wrapping_of_deflate(head: bytes) -> int:
+    """Return that of zlib, the standard, or none, which some servers send."""
+    is_zlib = head[0] & 0x0F == zlib.DEFLATED and int.from_bytes(head, "big") % 31 == 0
+    return _ZLIB if is_zlib else _BARE
 
 
 def _cut_up(chunk: bytes, size: int) -> Iterator[bytes]:
@@ -247,9 +238,9 @@ CHUNKS = "chunks as sent"
 
 _CODINGS: dict[str, Callable[[], _Layer]] = {
     CHUNKS: _Dechunk,
-    "gzip": _gzip,
-    "x-gzip": _gzip,
-    "deflate": _deflate,
+    "gzip": partial(_Inflate, _wrapping_of_gzip, _MAX_MEMBERS),
+    "x-gzip": partial(_Inflate, _wrapping_of_gzip, _MAX_MEMBERS),
+    "deflate": partial(_Inflate, _wrapping_of_deflate, 1),
     "br": _Brotli,
     "zstd": _Zstd,
 }
@@ -258,7 +249,6 @@ _NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two are f
 
 
 def codings(content_encoding: str) -> list[str]:
-    """Return the codings that a header lists, in the order they were applied."""
     names = map(str.strip, content_encoding.lower().split(","))
     return [name for name in names if name not in _NO_CODINGS]
 
@@ -306,21 +296,15 @@ class Decoder:
 
     def slices(self, chunk: bytes) -> Iterator[bytes]:
         """Decode a chunk in slices, up to the limit in total."""
-        return self._decoded(chunk) if self._layers else iter((self._within_limit(chunk),))
-
-    def _decoded(self, chunk: bytes) -> Iterator[bytes]:
         slices: Iterable[bytes] = self._sent(chunk)
         for layer in self._layers:
             slices = layer.decode(slices, lambda: self._sent_bytes)
         for piece in slices:
-            yield self._within_limit(piece)
+            given = piece[: self._room]
+            self._room -= len(given)
+            yield given
             if not self._room:
                 return
-
-    def _within_limit(self, piece: bytes) -> bytes:
-        given = piece[: self._room]
-        self._room -= len(given)
-        return given
 
     def _sent(self, chunk: bytes) -> Iterator[bytes]:
         """Yield small parts, counting their bytes as they are consumed.
@@ -331,28 +315,18 @@ class Decoder:
             self._sent_bytes += len(part)
             yield part
 
-    def decode(self, chunk: bytes) -> bytes:
-        """Decode a chunk and return it as one piece."""
-        return b"".join(self.slices(chunk))
-
     @property
     def whole(self) -> bool:
-        """True if every layer reached the end of its stream without an error."""
-        return not self._layers or all(
-            stage.layer.ended and not stage.layer.broken for stage in self._layers
-        )
+        return all(stage.layer.ended and not stage.layer.broken for stage in self._layers)
 
     @property
     def is_over(self) -> bool:
         """True if a layer swells or is broken, so that there will be no further output."""
-        return bool(self._layers) and any(
-            stage.swollen or stage.layer.broken for stage in self._layers
-        )
+        return any(stage.swollen or stage.layer.broken for stage in self._layers)
 
     @property
     def is_full(self) -> bool:
-        """True if a layer reached the limit."""
-        return bool(self._layers) and any(stage.full for stage in self._layers)
+        return any(stage.full for stage in self._layers)
 
     @property
     def swelling(self) -> str:

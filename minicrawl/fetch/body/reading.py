@@ -55,11 +55,7 @@ Judge = Callable[[bytes], BodyVerdict]
 
 
 class Body(NamedTuple):
-    """Decoded body. `cut` is why it is incomplete, or None.
-
-    `cut_detail` explains the cut where its kind alone does not. `is_file` is True if its verdict is
-    FILE.
-    """
+    """Decoded body; `cut` is why it is incomplete, or None, and `cut_detail` explains it."""
 
     content: bytes
     wire_bytes: int
@@ -73,10 +69,7 @@ class Body(NamedTuple):
 
 
 class DecodeBudget:
-    """Limit on the time and memory of all bodies in progress together.
-
-    The event loop gets its turn when the bodies have used up the time, not after each slice.
-    """
+    """Limit on the time and memory of all bodies in progress together, not of each slice."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -124,7 +117,6 @@ class DecodeBudget:
             del self._held[body]
 
     async def wait(self) -> None:
-        """Wait for an iteration of the loop that has time left."""
         while self.is_spent:
             self._renewed.clear()
             await self._renewed.wait()
@@ -211,23 +203,17 @@ async def _read_in_time(
                 if reader.content.spooled is not None and waits:
                     waits = False
                     # Short files wait for no slot: endless ones may hold all of them for minutes.
-                    await _wait_for_slot(slot, deadline, limits.decode_budget)
+                    # The deadline is put off by the time of the wait.
+                    loop, end = asyncio.get_running_loop(), deadline.when()
+                    began = loop.time()
+                    deadline.reschedule(None)
+                    await slot.enter_async_context(limits.decode_budget.files)
+                    deadline.reschedule(None if end is None else end + loop.time() - began)
     except TimeoutError as error:
         if not reader.is_done:
             raise Fault(State.TIMEOUT, "the body did not arrive in time") from error
     finally:
         reader.stop = None
-
-
-async def _wait_for_slot(
-    slot: AsyncExitStack, deadline: asyncio.Timeout, budget: DecodeBudget
-) -> None:
-    """Wait for a slot; the deadline is put off by that time."""
-    loop, end = asyncio.get_running_loop(), deadline.when()
-    began = loop.time()
-    deadline.reschedule(None)
-    await slot.enter_async_context(budget.files)
-    deadline.reschedule(None if end is None else end + loop.time() - began)
 
 
 async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) -> None:
@@ -248,10 +234,7 @@ async def _feed(reader: _BodyReader, chunk: bytes, decode_budget: DecodeBudget) 
 
 
 class _BodyReader:
-    """Decoder of one body, which also notes why the body was cut.
-
-    The verdict is a function until enough bytes have arrived to classify the body.
-    """
+    """Decoder of one body, which also notes why it was cut; it judges by the first bytes."""
 
     def __init__(
         self, codings: Sequence[str], cap: int, verdict: Judge | BodyVerdict, limits: BodyLimits
@@ -273,7 +256,6 @@ class _BodyReader:
         self.stop: Callable[[], None] | None = None
 
     def _settle(self, verdict: Judge | BodyVerdict) -> None:
-        """Set the verdict, and how long the body may be."""
         self._verdict = verdict
         self.is_file = verdict is BodyVerdict.FILE
         """True if the body is known to be a file."""
@@ -293,12 +275,10 @@ class _BodyReader:
 
     @property
     def cap(self) -> int:
-        """Maximum of `held`."""
         return min(self._file_cap, _FILES_SPOOLED_FROM) if self.is_file else self._page_cap
 
     @property
     def held(self) -> int:
-        """Number of its bytes in memory."""
         return self.content.held + (0 if self._coded is None else self._coded.held)
 
     @property
@@ -307,14 +287,10 @@ class _BodyReader:
 
     @property
     def _most(self) -> int:
-        """Maximum length of the body."""
         return self._longest if self.is_file or self.content.spooled else self._page_cap
 
     def feed(self, chunk: bytes) -> Iterator[int]:
-        """Decode a chunk. Yield the change in memory after each slice.
-
-        Cuts the body where no more of it is needed.
-        """
+        """Decode a chunk as far as it is needed. Yield the change in memory after each slice."""
         # Bytes beyond the limit are counted, but neither decoded nor kept.
         taken = chunk[: self._longest - self._wire_bytes]
         self._wire_bytes += len(chunk)

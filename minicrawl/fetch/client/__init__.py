@@ -1,7 +1,6 @@
 """HTTP/1.1 client over its own connections.
 
 client           sends requests and keeps connections open for the next ones
-opening          builds the transport that the settings ask for
 connection       one connection, one request at a time
 byte_stream      one connection that is read and written in bytes, for proxies
 dialing          connects to the first address of a host that answers

@@ -11,26 +11,20 @@ from collections.abc import Callable
 from copy import copy
 from typing import TypeVar
 
-from minicrawl.fetch.client.connection import MOST_WAITING_BYTES, PLAINTEXT, tls_session
+from minicrawl.fetch.client.connection import MOST_WAITING_BYTES
 from minicrawl.fetch.tls.layer import TlsOpener, TlsServer, break_cycles
 
 P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class ByteStream(asyncio.Protocol):
-    """Stream over an asyncio transport. It calls `on_lost` when the connection has ended."""
+    """Stream over an asyncio transport."""
 
     def __init__(self) -> None:
-        self.on_lost: Callable[[], None] = lambda: None
         self._transport: asyncio.Transport | None = None  # None before and after the connection
         self._received = bytearray()
         self._error: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
-        self.tls = PLAINTEXT
-
-    @property
-    def is_open(self) -> bool:
-        return self._transport is not None
 
     async def read(self, max_bytes: int) -> bytes:
         """Return some bytes; empty at the end."""
@@ -87,7 +81,6 @@ class ByteStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self.tls = tls_session(transport)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -101,7 +94,6 @@ class ByteStream(asyncio.Protocol):
         self._transport = None
         self._error = exc and exc.with_traceback(None)
         self._wake()
-        self.on_lost()
 
     def _wake(self) -> None:
         if self._progress and not self._progress.done():

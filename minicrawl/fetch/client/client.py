@@ -53,7 +53,7 @@ class IdleConnections:
         if len(self._waiting) > self._limit:
             self._abort_oldest()
         if self._timer is None:
-            self._set_timer()
+            self._expire()
 
     def take(self, key: PoolKey) -> Connection | None:
         """Remove and return the newest connection of this key, or None."""
@@ -64,7 +64,6 @@ class IdleConnections:
         return connection
 
     def forget(self, connection: Connection) -> None:
-        """Remove a connection if it is idle."""
         key, _ = self._waiting.pop(connection, (None, 0.0))
         if key is None:
             return
@@ -83,29 +82,22 @@ class IdleConnections:
         self.forget(connection)
         connection.abort()
 
-    def _set_timer(self) -> None:
-        """Set the timer for the oldest connection, which is the first to expire."""
-        if self._waiting:
-            _, until = next(iter(self._waiting.values()))
-            self._timer = asyncio.get_running_loop().call_at(until, self._expire)
-
     def _expire(self) -> None:
-        self._timer = None
-        now = asyncio.get_running_loop().time()
-        while self._waiting and next(iter(self._waiting.values()))[1] <= now:
+        """End expired connections, and set the timer for the oldest one, which is the next."""
+        loop, self._timer = asyncio.get_running_loop(), None
+        while self._waiting:
+            _, until = next(iter(self._waiting.values()))
+            if until > loop.time():
+                self._timer = loop.call_at(until, self._expire)
+                break
             self._abort_oldest()
-        self._set_timer()
 
 
 _LONGEST_PATH = 64 * 1024
 
 
 class Pace(NamedTuple):
-    """Limits of a client: requests in flight, idle connections, and times.
-
-    `keep_s` is how long an idle connection is kept, `pause_s` the pause before a request is
-    repeated.
-    """
+    """Limits of a client; `keep_s` is of idle connections, `pause_s` before a repeated request."""
 
     connections: int
     kept: int
@@ -194,12 +186,12 @@ class HttpClient:
         return None
 
     def _make(self) -> Connection:
-        ends, most = (self._open.add, self._discard), self._max_head_bytes
-        return Connection(*ends, most, self._read_buffer, is_raw=self._is_raw)
+        def lost(connection: Connection) -> None:
+            self._open.discard(connection)
+            self._idle.forget(connection)
 
-    def _discard(self, connection: Connection) -> None:
-        self._open.discard(connection)
-        self._idle.forget(connection)
+        most, buffer = self._max_head_bytes, self._read_buffer
+        return Connection(self._open.add, lost, most, buffer, is_raw=self._is_raw)
 
 
 class HttpResponseStream:
@@ -213,10 +205,11 @@ class HttpResponseStream:
         wire: Wire,
         first_byte_s: float,
     ) -> None:
-        self.status, self.wire, self.first_byte_s = head.status, wire, first_byte_s
+        self.status, self.first_byte_s = head.status, first_byte_s
+        self.wire: Wire | None = wire
         self.headers = head.headers
-        self._connection = connection
-        self._done = done
+        self._connection, self._done = connection, done
+        self.take_whole = connection.take_whole
 
     @property
     def body(self) -> Self:
@@ -229,9 +222,6 @@ class HttpResponseStream:
         if chunk := await self._connection.read():
             return chunk
         raise StopAsyncIteration
-
-    def take_whole(self) -> bytes | None:
-        return self._connection.take_whole()
 
     async def aclose(self) -> None:
         self._done()

@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple
 
 from minicrawl.fetch.http.heads import Head
 from minicrawl.fetch.http.http1 import ResponseParser
@@ -22,25 +21,6 @@ from minicrawl.fetch.tls.layer import break_cycles
 from minicrawl.model import Wire
 
 READ_BUFFER_BYTES = 64 * 1024
-
-
-class TlsSession(NamedTuple):
-    """Version, as WARC-Protocol names it, and cipher suite; both empty without TLS."""
-
-    version: str = ""
-    cipher: str = ""
-
-
-PLAINTEXT = TlsSession()
-
-
-def tls_session(transport: asyncio.BaseTransport) -> TlsSession:
-    """Return what the TLS handshake of a connection agreed on."""
-    tls = transport.get_extra_info("ssl_object")
-    if tls is None:
-        return PLAINTEXT
-    version, (cipher, _, _) = tls.version() or "", tls.cipher() or ("", "", 0)
-    return TlsSession(version.lower().replace("tlsv", "tls/"), cipher)
 
 
 MOST_WAITING_BYTES = 256 * 1024
@@ -70,10 +50,9 @@ class Connection(asyncio.BufferedProtocol):
         self._error: Exception | None = None
         self._progress: asyncio.Future[None] | None = None
         self._request = b""
-        self.tls = PLAINTEXT
+        self._tls_version = self._cipher = ""  # the version as WARC-Protocol names it
 
     async def send(self, request: bytes) -> Head:
-        """Send a request and wait for the head of its response."""
         self._request = request
         parser = self._parser = ResponseParser(self._max_head_bytes, is_raw=self._is_raw)
         if self._transport is None:
@@ -102,15 +81,14 @@ class Connection(asyncio.BufferedProtocol):
         return bytes(body)  # usually the body arrived in one piece, and this does not copy
 
     def wire(self, address: str) -> Wire:
-        """Return the heads of the last exchange, which went to this address."""
         assert self._parser
         version = self._parser.raw_head[:8].decode("latin-1").lower()
-        protocols = (version, *filter(None, (self.tls.version,)))
+        protocols = (version, *filter(None, (self._tls_version,)))
         raw = self._parser.raw_head
         request, blank_line, _ = self._request.partition(b"\r\n\r\n")
         interim = self._parser.interim if self._is_raw else None
         heads = request + blank_line, raw
-        return Wire(*heads, address, protocols, self.tls.cipher, interim=interim)
+        return Wire(*heads, address, protocols, self._cipher, interim=interim)
 
     @property
     def is_unanswered(self) -> bool:
@@ -119,7 +97,6 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_usable(self) -> bool:
-        """True if the connection has not ended, so that a request may be sent on it."""
         return self._transport is not None
 
     @property
@@ -153,7 +130,9 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self.tls = tls_session(transport)
+        if (tls := transport.get_extra_info("ssl_object")) is not None:
+            self._tls_version = (tls.version() or "").lower().replace("tlsv", "tls/")
+            self._cipher, _, _ = tls.cipher() or ("", "", 0)
         self._on_made(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:

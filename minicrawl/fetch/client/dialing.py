@@ -14,7 +14,7 @@ import asyncio
 import socket
 import ssl
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from functools import partial
 from itertools import count
 from typing import TypeVar
@@ -65,7 +65,9 @@ class Connector:
             place, opened = await self._first_open(left)
             left = [other for other in left if other != place]
             try:
-                async with asyncio.timeout(self._begin_s(len(left)) if left else None):
+                # Time is left for the others still to try.
+                limit_s = min(_BEGIN_S, self._timeout_s / 2 / len(left)) if left else None
+                async with asyncio.timeout(limit_s):
                     begun = await begin(opened)
             except ssl.SSLError:
                 raise
@@ -86,14 +88,9 @@ class Connector:
             if not left:
                 raise failed
 
-    def _begin_s(self, left: int) -> float:
-        """Return the time limit of `begin`, which leaves time for the `others` still to try."""
-        return min(_BEGIN_S, self._timeout_s / 2 / left)
-
     async def _first_open(
         self, places: Sequence[ConnectTarget]
     ) -> tuple[ConnectTarget, socket.socket]:
-        """Return the first place that accepts a connection, with its socket."""
         if len(places) == 1:
             return places[0], await self._open(places[0])
         waiting = list(places)
@@ -116,7 +113,13 @@ class Connector:
             assert failed, "a request names at least one address"
             raise failed
         finally:
-            await _end(racing)
+            for task in racing:
+                task.cancel()
+            if racing:
+                await asyncio.wait(racing)
+            for task in racing:  # it may have opened its socket meanwhile
+                if not task.cancelled() and task.exception() is None:
+                    task.result().close()
 
     async def _open(self, place: ConnectTarget) -> socket.socket:
         family = _family(place.address)
@@ -137,22 +140,10 @@ class Connector:
         return opened
 
     def _remember_dead(self, place: ConnectTarget) -> None:
-        """Try this address last in the future."""
         self._dead[place] = next(self._failures)
         self._dead.move_to_end(place)
         if len(self._dead) > _MOST_DEAD:
             self._dead.popitem(last=False)
-
-
-async def _end(racing: Collection[asyncio.Task[socket.socket]]) -> None:
-    """Cancel the pending attempts, and close the sockets that they opened meanwhile."""
-    for task in racing:
-        task.cancel()
-    if racing:
-        await asyncio.wait(racing)
-    for task in racing:
-        if not task.cancelled() and task.exception() is None:
-            task.result().close()
 
 
 def _family(address: str) -> socket.AddressFamily:
@@ -173,23 +164,16 @@ TlsFor = Callable[[str], ssl.SSLContext]
 
 
 class Dialer:
-    """Opener of the connections of a client, to the addresses that requests name.
-
-    Connections to one host by different ways are not interchangeable.
-    """
+    """Opener of the connections of a client, to the addresses that requests name."""
 
     def __init__(self, connector: Connector, tls_for: TlsFor) -> None:
         self.connector, self.tls_for, self.opener = connector, tls_for, TlsOpener()
 
     def ways(self, request: TransportRequest) -> Sequence[Way]:
-        """Return the ways to the host, best first."""
         return request.places
 
     async def dial(self, request: TransportRequest, make: Callable[[], P]) -> tuple[Way, P]:
-        """Open a connection by the first way that works, including TLS for https.
-
-        `make` returns the protocol of the connection.
-        """
+        """Open a connection for the protocol that `make` returns by the first way that works."""
         begin = partial(self.begin, self.server_of(request.target.origin), make)
         return await self.connector.connect(request.places, begin)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.heads import joined_headers
 from minicrawl.fetch.http.messages import TransportRequest
+from minicrawl.model import Wire
 from minicrawl.states import State
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 class HttpxTransport:
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._transport = transport
+        self._transport, self.aclose = transport, transport.aclose
 
     async def send(self, request: TransportRequest) -> HttpxResponseStream:
         import httpx
@@ -38,14 +39,13 @@ class HttpxTransport:
             response = await self._transport.handle_async_request(sent)
             return HttpxResponseStream(response, perf_counter() - began)
 
-    async def aclose(self) -> None:
-        await self._transport.aclose()
-
 
 class HttpxResponseStream:
     def __init__(self, response: httpx.Response, first_byte_s: float) -> None:
         self._response, self.first_byte_s = response, first_byte_s
-        self.status, self.wire = response.status_code, None  # httpx hides the raw heads
+        self.aclose = response.aclose
+        self.status = response.status_code
+        self.wire: Wire | None = None  # httpx hides the raw heads
         raw = response.headers.raw
         self.headers = joined_headers(
             [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
@@ -63,13 +63,9 @@ class HttpxResponseStream:
     def take_whole(self) -> bytes | None:
         return None  # httpx does not say whether the body is complete
 
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
 
 @contextmanager
 def _naming_faults() -> Iterator[None]:
-    """Convert exceptions of httpx into Faults."""
     import httpx
 
     try:

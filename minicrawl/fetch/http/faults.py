@@ -22,7 +22,6 @@ class Fault(Exception):
         """Heads of the exchange, if that of the response is too long; its beginning is enough."""
 
     def __reduce__(self) -> tuple[type["Fault"], tuple[State, str]]:
-        """Support copying."""
         return Fault, (self.kind, str(self))
 
 
@@ -37,8 +36,18 @@ def failure(error: Fault | OSError) -> Failed:
 
 def described(error: Fault | OSError) -> str:
     """Return the message as one short line; for TLS errors, with a hint."""
-    explained = _explained(error) if isinstance(error, ssl.SSLError) else ""
-    return " ".join((explained or str(error)).split())[:_SHOWN]
+    text = str(error)
+    if isinstance(error, ssl.SSLError):
+        code, message = getattr(error, "verify_code", 0), getattr(error, "verify_message", "")
+        reason = getattr(error, "reason", None) or ""
+        if why := _CERTIFICATES.get(code):
+            text = f"{why}: {message} (--insecure HOST, if it does not matter)"
+        elif why := _UNKNOWN_ISSUERS.get(code):
+            text = f"{why}: {message} (--ca FILE, or --insecure HOST)"
+        else:
+            alerts = (f"{why}: {reason}" for name, why in _ALERTS.items() if name in reason)
+            text = next(alerts, text)
+    return " ".join(text.split())[:_SHOWN]
 
 
 def kind_of(error: Fault | OSError) -> State:
@@ -65,13 +74,3 @@ _ALERTS = {
     "UNSUPPORTED_PROTOCOL": "the server only speaks an older version of TLS",
     "ALERT_PROTOCOL_VERSION": "the server only speaks another version of TLS",
 }
-
-
-def _explained(error: ssl.SSLError) -> str:
-    code, message = getattr(error, "verify_code", 0), getattr(error, "verify_message", "")
-    if why := _CERTIFICATES.get(code):
-        return f"{why}: {message} (--insecure HOST, if it does not matter)"
-    if why := _UNKNOWN_ISSUERS.get(code):
-        return f"{why}: {message} (--ca FILE, or --insecure HOST)"
-    reason = getattr(error, "reason", None) or ""
-    return next((f"{why}: {reason}" for alert, why in _ALERTS.items() if alert in reason), "")

@@ -26,7 +26,6 @@ class Framing:
     fault: Fault | None = None
 
     def feed(self, piece: bytes) -> bytes:
-        """Return the part of the body in these bytes."""
         raise NotImplementedError
 
 
@@ -34,18 +33,11 @@ def framing_of(head: Head) -> Framing:
     """Return the framing of a response. Raises Fault if its headers contradict each other."""
     if head.status in _BODILESS:
         return ByLength(0)
-    if is_chunked(head):
+    # Other codings are undone after chunked, whatever their order in the header.
+    if has_word(head.headers, "transfer-encoding", "chunked"):
         return ByChunks()
     length = content_length(head.headers)
     return ByConnection() if length is None else ByLength(length)
-
-
-def is_chunked(head: Head) -> bool:
-    """Return True if chunked is among the transfer codings.
-
-    The other codings are undone after chunked, whatever their order in the header.
-    """
-    return has_word(head.headers, "transfer-encoding", "chunked")
 
 
 class ByLength(Framing):
@@ -117,22 +109,19 @@ class ByChunks(Framing):
                 self._left -= len(chunk)
                 at += len(chunk)
                 yield chunk
-            else:
-                at = self._feed_line(piece, at)
+                continue
+            # A line, or the part of it that is here.
+            end = piece.find(b"\n", at) + 1
+            end_line, may_begin = self._rule
+            self._line += piece[at:end] if end else piece[at:]
+            if end:
+                end_line(bytes(self._line))
+                self._line.clear()
+            elif not may_begin(self._line):
+                self._refuse(bytes(self._line))
+            at = end or len(piece)
         self._parsed, self._held = piece[:at], piece[at:]
         self.excess |= self.ended and at < len(piece)
-
-    def _feed_line(self, piece: bytes, at: int) -> int:
-        """Parse a line, or the part of it that is here. Return where the next one begins."""
-        end = piece.find(b"\n", at) + 1
-        end_line, may_begin = self._rule
-        self._line += piece[at:end] if end else piece[at:]
-        if end:
-            end_line(bytes(self._line))
-            self._line.clear()
-        elif not may_begin(self._line):
-            self._refuse(bytes(self._line))
-        return end or len(piece)
 
     def _refuse(self, line: bytes) -> None:
         self.fault = Fault(State.PROTOCOL, f"no chunk: {line[:40]!r}")
@@ -154,7 +143,7 @@ class ByChunks(Framing):
             self._left = 0
             self.fault = Fault(State.PROTOCOL, "chunks that hold next to nothing")
         elif self._left:
-            self._rule = self._end_chunk, _is_line_end
+            self._rule = self._end_chunk, lambda begun: begun == b"\r"
         else:
             self._rule = self._end_trailer, self._is_trailer
 
@@ -171,7 +160,3 @@ class ByChunks(Framing):
 
 def _is_short(begun: bytearray) -> bool:
     return len(begun) <= _MAX_LINE_BYTES
-
-
-def _is_line_end(begun: bytearray) -> bool:
-    return begun == b"\r"

@@ -9,7 +9,7 @@ note; longer validators are dropped.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from minicrawl.fetch.http.faults import Fault
@@ -47,7 +47,6 @@ class Head(NamedTuple):
 
 
 def read_head(head: bytes) -> Head:
-    """Parse the lines before the blank one."""
     lines = _FOLD.sub(b" ", head).decode("latin-1").split("\n")
     status_line = STATUS_LINE.match(lines[0])
     if not status_line:
@@ -120,24 +119,12 @@ def _text(value: str) -> str:
 
 
 def has_word(headers: dict[str, str], name: str, word: str) -> bool:
-    """Return True if a comma-separated header contains this word."""
     value = headers.get(name)
     return value is not None and word in map(str.strip, value.lower().split(","))
 
 
-def transfer_codings(headers: Mapping[str, str]) -> list[str]:
-    """Return the transfer codings other than chunked, in the order they were applied."""
-    if "transfer-encoding" not in headers:
-        return []
-    names = map(str.strip, headers["transfer-encoding"].lower().split(","))
-    return [name for name in names if name not in ("", "chunked", "identity")]
-
-
 def content_length(headers: dict[str, str]) -> int | None:
-    """Return the Content-Length, or None.
-
-    Equal repetitions are allowed; values that are not numbers are ignored.
-    """
+    """Return the Content-Length, or None; equal repetitions are allowed."""
     written = headers.get("content-length", "")
     if _LENGTH.fullmatch(written):  # as nearly always
         return int(written)

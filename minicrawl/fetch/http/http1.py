@@ -87,7 +87,6 @@ class ResponseParser:
         self._interim_heads = 0
 
     def feed(self, piece: bytes) -> bytes:
-        """Parse bytes and return the part of the body in them."""
         self.has_begun = True
         if self.fault:
             return b""

@@ -69,11 +69,7 @@ def _lines_of(lines: bytes, is_kept: Callable[[bytes], bool]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class TransportRequest:
-    """GET, HEAD, OPTIONS or POST request.
-
-    `places` are the addresses that it may connect to, best first. If `is_anonymous`, nothing is
-    added that identifies the user.
-    """
+    """Request to one of `places`, best first; nothing identifies the user if `is_anonymous`."""
 
     target: Target
     places: tuple[ConnectTarget, ...]
@@ -86,23 +82,12 @@ class TransportRequest:
 class ResponseStream(Protocol):
     """Response whose head has arrived. The caller closes it, whether or not it read the body."""
 
-    @property
-    def status(self) -> int: ...
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers by lower-case name."""
-        ...
-
-    @property
-    def first_byte_s(self) -> float:
-        """Seconds from the request on an open connection to the head of the response."""
-        ...
-
-    @property
-    def wire(self) -> Wire | None:
-        """Heads as bytes, secrets included, or None if unknown. Read it before the body."""
-        ...
+    status: int
+    headers: dict[str, str]  # by lower-case name
+    first_byte_s: float
+    """Seconds from the request on an open connection to the head of the response."""
+    wire: Wire | None
+    """Heads as bytes, secrets included, or None if unknown. Read it before the body."""
 
     @property
     def body(self) -> AsyncIterable[bytes]:
@@ -122,9 +107,7 @@ class ResponseStream(Protocol):
 class Transport(Protocol):
     """Client that sends requests."""
 
-    async def send(self, request: TransportRequest) -> ResponseStream:
-        """Send a request and wait for the head of its response."""
-        ...
+    async def send(self, request: TransportRequest) -> ResponseStream: ...
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -13,15 +13,8 @@ from minicrawl.errors import UsageError
 from minicrawl.fetch.client.dialing import Connector
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.fetch.http.http1 import request_bytes
+from minicrawl.fetch.proxy import handshakes
 from minicrawl.fetch.proxy.dialing import ProxyDialer
-from minicrawl.fetch.proxy.handshakes import (
-    REFUSED_LOGINS,
-    LoginFault,
-    answer_of,
-    fault_of,
-    login_header,
-    wants_login,
-)
 from minicrawl.fetch.proxy.proxies import Proxy
 from minicrawl.fetch.resolver.name_servers import lookup_of
 from minicrawl.fetch.tls.contexts import TlsContexts
@@ -39,35 +32,36 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
     tls, lookup = TlsContexts(network), lookup_of(network, 4)
     try:
         connector = Connector(network.timeout_s, network.bind_address)
-        dialer = ProxyDialer(network, connector, tls, lookup, tls)
+        dialer = ProxyDialer(network, connector, tls, lookup)
         proxies = dialer.routes.proxies
         faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
     finally:
         lookup.close()
     down = [str(fault) for fault in faults if fault is not None]
     # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
-    if len(down) == len(proxies) or any(isinstance(fault, LoginFault) for fault in faults):
+    if len(down) == len(proxies) or any(
+        isinstance(fault, handshakes.LoginFault) for fault in faults
+    ):
         raise UsageError("; ".join(down))
     return down
 
 
 async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
-    """Return why this proxy cannot be used, or None if it seems to work."""
     try:
         stream = await dialer.reach(proxy)
         try:
             # An HTTP proxy may demand or refuse a login; any other answer is fine, and so is none.
             if not proxy.is_socks:
                 nowhere = f"http://{_NOWHERE}/"
-                stream.write(request_bytes(_NOWHERE, nowhere, login_header(proxy)))
+                stream.write(request_bytes(_NOWHERE, nowhere, handshakes.login_header(proxy)))
                 async with asyncio.timeout(_ANSWER_S):
-                    status, _ = await answer_of(stream, proxy)
-                if status in REFUSED_LOGINS:
-                    return wants_login(proxy)
+                    status, _ = await handshakes.answer_of(stream, proxy)
+                if status in handshakes.REFUSED_LOGINS:
+                    return handshakes.wants_login(proxy)
         except TimeoutError:
             return None
         except OSError as error:
-            return fault_of(proxy, str(error))
+            return handshakes.fault_of(proxy, str(error))
         finally:
             stream.abort()
     except Fault as fault:

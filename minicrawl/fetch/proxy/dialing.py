@@ -26,14 +26,7 @@ from minicrawl.fetch.http.faults import Fault, described
 from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.fetch.http.targets import Origin
-from minicrawl.fetch.proxy.handshakes import (
-    connect,
-    fault_of,
-    greet,
-    login_header,
-    tunnel,
-    wants_login,
-)
+from minicrawl.fetch.proxy import handshakes
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.resolver import Located, Resolver, stand_in, unresolved
@@ -51,10 +44,7 @@ _REACH_S = 10.0
 
 
 class ProxyWay(NamedTuple):
-    """Proxy, and the host that it connects to.
-
-    If `forwards`, the proxy reads and forwards requests, and no tunnel to the host is opened.
-    """
+    """Proxy, and the host that it connects to, or that it `forwards` requests to."""
 
     proxy: Proxy
     host: str
@@ -63,24 +53,14 @@ class ProxyWay(NamedTuple):
 
 
 class ProxyDialer(Dialer):
-    """Dialer through the proxies of `network`, which `with_known_proxies` has made URLs.
-
-    Hosts without a proxy are dialed directly. `tls_for` is for hosts, `tls_of_proxies` for https
-    proxies.
-    """
+    """Dialer through the proxies of `network`, or directly to a host without one."""
 
     def __init__(
-        self,
-        network: NetworkSettings,
-        connector: Connector,
-        tls_for: TlsFor,
-        lookup: Lookup,
-        tls_of_proxies: TlsFor,
+        self, network: NetworkSettings, connector: Connector, tls_for: TlsFor, lookup: Lookup
     ) -> None:
         super().__init__(connector, tls_for)
         proxies = [text for text in network.proxy if text != ENVIRONMENT]
         self.routes = ProxyRoutes(proxies, network.no_proxy, network.host_settings)
-        self._tls_of_proxies = tls_of_proxies
         # The user named the proxies, so they may be anywhere.
         self._resolver = Resolver(lookup, rules=ResolveRules(()), allow_private=True)
         self._failed: dict[Proxy, int] = {}  # sequence number of the last failure, by proxy
@@ -112,24 +92,21 @@ class ProxyDialer(Dialer):
     def request_bytes(self, way: Way, request: TransportRequest) -> bytes:
         if not isinstance(way, ProxyWay) or not way.forwards:
             return super().request_bytes(way, request)
-        headers = [*request.headers, *login_header(way.proxy)]
+        headers = [*request.headers, *handshakes.login_header(way.proxy)]
         target = request.target  # a forwarding proxy needs the whole URL
         return request_bytes(target.origin.name, target.url, headers, request.method, request.body)
 
     def check(self, way: Way, status: int) -> None:
         is_of_proxy = status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
         if is_of_proxy and isinstance(way, ProxyWay) and way.forwards:
-            raise wants_login(way.proxy)
+            raise handshakes.wants_login(way.proxy)
 
     def places_by(self, resolver: Resolver) -> Callable[[Origin], Awaitable[Located]]:
-        """Return a function that finds the places of a host.
-
-        If a proxy resolves the host's name, the place is a stand-in address.
-        """
+        """Return what finds the places of a host: a stand-in if a proxy resolves its name."""
         by_name = resolver.with_lookup(unresolved)
 
         def places_of(origin: Origin) -> Awaitable[Located]:
-            is_far = self.routes.are_names_resolved_for(origin)
+            is_far = any(proxy.resolves_names for proxy in self.routes.proxies_of(origin))
             return (by_name if is_far else resolver).places_of(origin)
 
         return places_of
@@ -140,11 +117,11 @@ class ProxyDialer(Dialer):
             async with asyncio.timeout(_REACH_S):
                 return await self._reach(proxy)
         except TimeoutError:
-            raise fault_of(proxy, "does not answer") from None
+            raise handshakes.fault_of(proxy, "does not answer") from None
         except (OSError, Fault) as error:
             if isinstance(error, Fault) and error.kind is State.PROXY:
                 raise
-            raise fault_of(proxy, described(error)) from error
+            raise handshakes.fault_of(proxy, described(error)) from error
 
     def _in_order(self, request: TransportRequest) -> list[Proxy]:
         proxies = self.routes.proxies_of(request.target.origin)
@@ -168,11 +145,11 @@ class ProxyDialer(Dialer):
         try:
             try:
                 if way.proxy.is_socks:
-                    await connect(stream, way.proxy, way.host, way.port)
+                    await handshakes.connect(stream, way.proxy, way.host, way.port)
                 elif not way.forwards:
-                    await tunnel(stream, way.proxy, way.host, way.port)
+                    await handshakes.tunnel(stream, way.proxy, way.host, way.port)
             except OSError as error:
-                raise fault_of(way.proxy, str(error)) from error
+                raise handshakes.fault_of(way.proxy, str(error)) from error
             return await stream.hand_over(make, self.opener, server)
         except BaseException as error:
             stream.abort()
@@ -183,16 +160,16 @@ class ProxyDialer(Dialer):
     async def _reach(self, proxy: Proxy) -> ByteStream:
         addresses = await self._resolver.locate(proxy.host, _ANY_PORT)
         if isinstance(addresses, Failed | Refused):
-            raise fault_of(proxy, addresses.detail)
+            raise handshakes.fault_of(proxy, addresses.detail)
         places = [place._replace(port=proxy.port) for place in addresses]
         server: TlsServer | None = None
         if proxy.scheme == "https":
-            server = TlsServer(self._tls_of_proxies(proxy.host), proxy.host, proxy.port)
+            server = TlsServer(self.tls_for(proxy.host), proxy.host, proxy.port)
         begin = partial(self.begin, server, ByteStream)
         _, stream = await self.connector.connect(places, begin)
         if proxy.is_socks:
             try:
-                await greet(stream, proxy)
+                await handshakes.greet(stream, proxy)
             except BaseException:
                 stream.abort()
                 raise

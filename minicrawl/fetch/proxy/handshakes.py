@@ -34,7 +34,6 @@ def login_header(proxy: Proxy) -> list[tuple[bytes, bytes]]:
 
 
 def fault_of(proxy: Proxy, why: str) -> Fault:
-    """Return a Fault of the proxy itself."""
     return Fault(State.PROXY, f"proxy {proxy}: {why}")
 
 
@@ -49,7 +48,6 @@ def wants_login(proxy: Proxy) -> LoginFault:
 
 
 async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
-    """Make an HTTP proxy connect to a host; the stream then leads there."""
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {name} HTTP/1.1\r\nHost: {name}".encode()]
     lines += [b"%b: %b" % header for header in login_header(proxy)]
@@ -101,7 +99,6 @@ _NAME = 3  # address type whose first byte is its length
 
 
 async def greet(stream: ByteStream, proxy: Proxy) -> None:
-    """Negotiate the authentication with a SOCKS proxy."""
     methods = [_NO_LOGIN, _LOGIN] if proxy.user else [_NO_LOGIN]
     stream.write(socks5.SOCKS5AuthMethodsRequest(methods).dumps())
     version, method = await _exactly(stream, proxy, 2)
@@ -121,7 +118,6 @@ async def greet(stream: ByteStream, proxy: Proxy) -> None:
 
 
 async def connect(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None:
-    """Make a SOCKS proxy connect to a host; the stream then leads there."""
     to = socks5.SOCKS5CommandRequest.from_address(socks5.SOCKS5Command.CONNECT, (host, port))
     stream.write(to.dumps())
     version, reply, _, kind = await _exactly(stream, proxy, 4)

@@ -28,7 +28,6 @@ _SHOWN = 5
 
 
 def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> NetworkSettings:
-    """Return the settings with all proxies as URLs and all hosts without a proxy by name."""
     proxies: tuple[str, ...] = ()
     for text in network.proxy:
         if text == ENVIRONMENT:
@@ -46,7 +45,6 @@ def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> 
 
 
 def names_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> str:
-    """Return the names of the settings and variables that configure the proxies."""
     origins: list[str] = []
     for text in network.proxy:
         if text == ENVIRONMENT:
@@ -68,7 +66,6 @@ def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) ->
 
 
 def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the variables in effect, with their proxies."""
     specific = [name for name in ("http_proxy", "https_proxy") if _written(name, environ)[1]]
     for prefix, name in _VARIABLES.items():
         written, url = _written(name, environ)

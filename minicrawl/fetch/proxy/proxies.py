@@ -37,7 +37,6 @@ class Proxy(NamedTuple):
 
     @property
     def is_socks(self) -> bool:
-        """True if it speaks SOCKS rather than HTTP."""
         return self.scheme.startswith("socks")
 
     @property
@@ -54,10 +53,7 @@ class Proxy(NamedTuple):
 
 
 def parse_proxy(text: str) -> tuple[str, Proxy]:
-    """Parse `[http=|https=]URL`, which the settings have validated.
-
-    Return the scheme of pages that the proxy is for, empty if it is for both, and the proxy.
-    """
+    """Parse `[http=|https=]URL`: return the scheme of its pages, or nothing for both, and it."""
     is_for_one = text.startswith(("http=", "https="))
     scheme, _, url = text.partition("=") if is_for_one else ("", "", text)
     parts = urlsplit(url)
@@ -99,19 +95,12 @@ class ProxyRoutes:
             return ()
         if len(proxies) == 1:
             return proxies
-        return tuple(sorted(proxies, key=lambda proxy: _distance(origin.host, proxy)))
 
-    def are_names_resolved_for(self, origin: Origin) -> bool:
-        """Return True if a proxy of this origin resolves its name."""
-        return any(proxy.resolves_names for proxy in self.proxies_of(origin))
+        # Rendezvous hashing: if a proxy is removed, only its own hosts move to other proxies.
+        def distance(proxy: Proxy) -> bytes:
+            return blake2b(f"{origin.host} {proxy}".encode(), digest_size=8).digest()
 
-
-def _distance(host: str, proxy: Proxy) -> bytes:
-    """Return the sort key of a proxy for a host (rendezvous hashing).
-
-    If a proxy is removed, only its own hosts move to other proxies.
-    """
-    return blake2b(f"{host} {proxy}".encode(), digest_size=8).digest()
+        return tuple(sorted(proxies, key=distance))
 
 
 def _bypass_test(text: str) -> Callable[[Origin], bool]:
@@ -120,17 +109,17 @@ def _bypass_test(text: str) -> Callable[[Origin], bool]:
         return lambda _: True
     with suppress(ValueError):
         network = ip_network(text.strip("[]"), strict=False)
-        return lambda origin: _is_in(origin.host, network)
+
+        def is_in(origin: Origin) -> bool:
+            try:
+                return ip_address(origin.host) in network
+            except ValueError:
+                return False
+
+        return is_in
     name, colon, port_text = text.rpartition(":")
     port = int(port_text) if colon and port_text.isdigit() else None
-    name = (
-        (text if port is None else name)
-        .lower()
-        .strip("[]")
-        .removeprefix("*")
-        .lstrip(".")
-        .rstrip(".")
-    )
+    name = (text if port is None else name).lower().strip("[]").removeprefix("*").strip(".")
 
     def matches(origin: Origin) -> bool:
         host = origin.host.rstrip(".")
@@ -138,10 +127,3 @@ def _bypass_test(text: str) -> Callable[[Origin], bool]:
         return is_named and port in (None, origin.port)
 
     return matches
-
-
-def _is_in(host: str, network: Network) -> bool:
-    try:
-        return ip_address(host) in network
-    except ValueError:
-        return False

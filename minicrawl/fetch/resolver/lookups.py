@@ -37,11 +37,7 @@ _Pending = tuple[str, asyncio.AbstractEventLoop, asyncio.Future[LookupAnswer]]
 
 
 class SystemLookup:
-    """System resolver, in threads of its own, as a lookup may block for minutes.
-
-    With as many threads as parallel requests, a stuck lookup delays no other. The process can exit
-    without waiting for these threads.
-    """
+    """System resolver in threads, one a request: a lookup may block for minutes, and no other."""
 
     def __init__(self, threads: int) -> None:
         self._most = threads
@@ -68,7 +64,6 @@ class SystemLookup:
             self._pending.put(None)
 
     def _work(self) -> None:
-        """Process lookups until told to stop."""
         while (lookup := self._pending.get()) is not None:
             host, loop, future = lookup
             if not future.cancelled():

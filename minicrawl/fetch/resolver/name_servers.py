@@ -102,7 +102,6 @@ class NameServerLookup:
         return reply
 
     def close(self) -> None:
-        """Cancel the pending lookups."""
         self._system.close()
         for channel in self._apart:
             channel.close()
@@ -121,7 +120,6 @@ class NameServerLookup:
 
     @cached_property
     def _channel(self) -> pycares.Channel:
-        """Channel shared by all names of unsuspicious sites."""
         return self._opened()
 
     def _opened(self) -> pycares.Channel:
@@ -139,7 +137,6 @@ class _Reply(NamedTuple):
 
     @property
     def is_malformed(self) -> bool:
-        """True if an answer could not be parsed."""
         from pycares import errno
 
         return bool(self.error == errno.ARES_EBADRESP)

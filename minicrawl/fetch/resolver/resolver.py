@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from minicrawl.fetch.http.targets import ConnectTarget, Origin, target
 from minicrawl.fetch.resolver.addresses import is_public
@@ -124,7 +124,6 @@ class Resolver:
         self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
 
     def with_lookup(self, lookup: Lookup) -> Resolver:
-        """Return a resolver with the same rules and another lookup."""
         return Resolver(
             lookup,
             rules=self._rules,
@@ -176,10 +175,7 @@ class Resolver:
         return _refused(f"{where} not public: --allow-private, or --resolve {name}={written}")
 
     async def _look_up(self, host: str) -> _Resolved:
-        """Look up a host, sharing one lookup among all waiting requests.
-
-        Cancelling a request does not cancel the lookup.
-        """
+        """Look up a host, once for all requests that wait; cancelling one does not cancel it."""
         task = self._under_way.get(host)
         if task is None:
             task = self._under_way[host] = asyncio.create_task(self._resolve(host))
@@ -197,7 +193,14 @@ class Resolver:
             kept_s = _KEPT_S
             if answer.ttl_s is not None:
                 kept_s = min(max(answer.ttl_s, _KEPT_AT_LEAST_S), _KEPT_AT_MOST_S)
-            known = list(dict.fromkeys(_alternating(answer.addresses)))
+            # Alternating between IPv6 and IPv4 (RFC 8305, 4): a family that does not work costs one
+            # attempt.
+            is_first_6 = ":" in "".join(answer.addresses[:1])
+            families = [
+                [address for address in answer.addresses if (":" in address) is is_6]
+                for is_6 in (is_first_6, not is_first_6)
+            ]
+            known = list(dict.fromkeys(filter(None, chain(*zip_longest(*families)))))
             public = [address for address in known if is_public(ip_address(address))]
             result = known[:_MOST_ADDRESSES], public[:_MOST_ADDRESSES]
             if not known:
@@ -207,22 +210,6 @@ class Resolver:
         if len(self._kept_results) > self._most_hosts:
             self._kept_results.popitem(last=False)
         return result
-
-
-def _alternating(addresses: Iterable[str]) -> list[str]:
-    """Return the addresses, alternating between IPv6 and IPv4 (RFC 8305, 4).
-
-    A family that does not work then costs one attempt.
-    """
-    texts = list(addresses)
-    if not texts:
-        return texts
-    is_first_6 = ":" in texts[0]
-    first = [address for address in texts if (":" in address) is is_first_6]
-    second = [address for address in texts if (":" in address) is not is_first_6]
-    return [
-        address for pair in zip_longest(first, second) for address in pair if address is not None
-    ]
 
 
 def _refused(detail: str) -> Refused:

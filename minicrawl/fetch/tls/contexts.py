@@ -40,36 +40,28 @@ EVERYWHERE = ""
 """Key of the settings for all hosts without settings of their own."""
 
 
-def client_certificates(network: Network) -> dict[str, Path]:
-    """Return the files of client certificates with their keys, by host or pattern."""
-    return dict(map(host_and_file, network.client_cert))
-
-
 class TlsContexts:
     """TLS contexts by host, created on demand. A context that is `given` is used for all hosts."""
 
     def __init__(self, network: Network, given: ssl.SSLContext | None = None) -> None:
         self._network, self._given = network, given
         self._unchecked_hosts = [host.strip("[]").lower() for host in network.insecure]
-        self._certificates = client_certificates(network)
+        # Files with their keys, by host or pattern.
+        self._certificates = dict(map(host_and_file, network.client_cert))
         self._made: dict[tuple[bool, str | None], ssl.SSLContext] = {}
 
     def __call__(self, host: str) -> ssl.SSLContext:
         is_checked = not any(covers(pattern, host) for pattern in self._unchecked_hosts)
-        key = is_checked, self._shown_to(host) if self._certificates else None
+        shown = None
+        # The most specific pattern counts: the name itself, or else the longest pattern.
+        for pattern in sorted(self._certificates, key=len):
+            if pattern == EVERYWHERE or covers(pattern, host):
+                shown = pattern
+        key = is_checked, host if host in self._certificates else shown
         context = self._made.get(key)
         if context is None:
             context = self._made[key] = self._context(*key)
         return context
-
-    def _shown_to(self, host: str) -> str | None:
-        """Return the most specific pattern with a client certificate for this host, or None."""
-        covering = (
-            pattern
-            for pattern in self._certificates
-            if pattern == EVERYWHERE or covers(pattern, host)
-        )
-        return max(covering, key=_specificity, default=None)
 
     def _context(self, is_checked: bool, shown: str | None) -> ssl.SSLContext:
         if is_checked:
@@ -89,11 +81,6 @@ class TlsContexts:
         return context
 
 
-def _specificity(pattern: str) -> tuple[bool, int]:
-    is_whole = bool(pattern) and not pattern.startswith("*")
-    return is_whole, len(pattern)
-
-
 def covers(pattern: str, host: str) -> bool:
     """Return whether a pattern, in lower case, is this host or a `*.NAME` above it."""
     return host.endswith(pattern[1:]) if pattern.startswith("*.") else host == pattern
@@ -111,30 +98,24 @@ def check_tls(network: Network) -> None:
     """Raise UsageError for files that hold no certificates, or a certificate without its key."""
     if network.ca is not None:
         _check_file(network.ca, "--ca ")
-    for host, file in client_certificates(network).items():
-        _check_certificate(f"{host}=" if host else "", file)
-
-
-def _check_certificate(host: str, file: Path) -> None:
-    named = f"--client-cert {host}{file}"
-    if not file.is_file():
-        why = "not a file" if file.exists() else "No such file or directory"
-        raise UsageError(f"{named}: {why}")
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.load_cert_chain(file, password=_no_password)
-    except _EncryptedKeyError:
-        helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
-        raise UsageError(f"{named}: the key is encrypted: {helps}") from None
-    except ssl.SSLError as error:
-        why = (
-            "no certificate can be read, or it holds no key: `cat CERTIFICATE KEY > FILE` makes one"
-        )
-        if "KEY_VALUES_MISMATCH" in (error.reason or ""):
-            why = "the key is not that of the certificate"
-        raise UsageError(f"{named}: {why}") from None
-    except OSError as error:
-        raise UsageError(f"{named}: {error.strerror}") from None
+    for host, file in map(host_and_file, network.client_cert):
+        named = f"--client-cert {host}={file}" if host else f"--client-cert {file}"
+        if not file.is_file():
+            why = "not a file" if file.exists() else "No such file or directory"
+            raise UsageError(f"{named}: {why}")
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(file, password=_no_password)
+        except _EncryptedKeyError:
+            helps = f"`openssl pkey -in {file} -out FILE` writes it without its password"
+            raise UsageError(f"{named}: the key is encrypted: {helps}") from None
+        except ssl.SSLError as error:
+            why = "no certificate can be read, or it holds no key: "
+            why += "`cat CERTIFICATE KEY > FILE` makes one"
+            if "KEY_VALUES_MISMATCH" in (error.reason or ""):
+                why = "the key is not that of the certificate"
+            raise UsageError(f"{named}: {why}") from None
+        except OSError as error:
+            raise UsageError(f"{named}: {error.strerror}") from None
 
 
 def check_authorities(environ: Mapping[str, str] = os.environ) -> None:

@@ -60,10 +60,7 @@ class TlsOpener:
         self.read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))
 
     async def begin(self, opened: socket.socket, make: Callable[[], P], server: TlsServer) -> P:
-        """Start TLS on an open socket, which is closed on failure.
-
-        After the handshake, `make` returns the protocol above.
-        """
+        """Start TLS on a socket, closed on failure, and make the protocol above."""
         try:
             layer = self._layer(make, server)
         except BaseException:
@@ -90,11 +87,9 @@ class TlsOpener:
             raise
 
     def session_of(self, server: TlsServer) -> ssl.SSLSession | None:
-        """Return the session of the last connection to this server, or None."""
         return self._sessions.get(server)
 
     def keep_session(self, server: TlsServer, session: ssl.SSLSession) -> None:
-        """Store the session for the next connection to this server."""
         self._sessions[server] = session
         self._sessions.move_to_end(server)
         if len(self._sessions) > self._most_sessions:
@@ -107,53 +102,6 @@ class TlsOpener:
             raise Fault(State.TLS, str(error)) from error
 
 
-class TlsEngine:
-    """TLS state machine without I/O: received bytes in, bytes to send out."""
-
-    def __init__(self, server: TlsServer, session: ssl.SSLSession | None) -> None:
-        self._incoming, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = server.context.wrap_bio(
-            self._incoming, self._to_send, server_hostname=server.name, session=session
-        )
-        self._unsent = bytearray()
-
-    def feed(self, data: memoryview) -> None:
-        self._incoming.write(data)
-
-    @property
-    def has_more(self) -> bool:
-        """True if received bytes wait to be decrypted."""
-        return bool(self._incoming.pending or self.tls.pending())
-
-    def deliver_to(self, above: asyncio.BaseProtocol) -> bool:
-        """Pass on the next decrypted bytes. Return False at the end of the data."""
-        if isinstance(above, asyncio.BufferedProtocol):
-            view = above.get_buffer(-1)
-            assert isinstance(view, memoryview)
-            read: Any = self.tls.read  # the stub lacks the int result of read into a buffer
-            nbytes = int(read(len(view), view))
-            if nbytes:
-                above.buffer_updated(nbytes)
-            return bool(nbytes)
-        assert isinstance(above, asyncio.Protocol)
-        if piece := self.tls.read(READ_BUFFER_BYTES):
-            above.data_received(piece)
-        return bool(piece)
-
-    def encrypt(self, data: bytes | bytearray | memoryview = b"") -> None:
-        """Queue bytes to be sent, after those already queued."""
-        self._unsent += data
-        try:
-            while self._unsent:
-                del self._unsent[: self.tls.write(self._unsent)]
-        except ssl.SSLWantReadError:  # the server wants a key update first
-            pass
-
-    def take_to_send(self) -> bytes:
-        """Return the encrypted bytes to send now."""
-        return self._to_send.read() if self._to_send.pending else b""
-
-
 class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
     """Protocol of the transport below, and transport of the protocol above."""
 
@@ -161,7 +109,14 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         super().__init__()
         self._opener, self._make, self._server = opener, make, server
         self._above: asyncio.BaseProtocol | None = None  # None before the end of the handshake
-        self._engine = TlsEngine(server, opener.session_of(server))
+        self._incoming, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = server.context.wrap_bio(
+            self._incoming,
+            self._to_send,
+            server_hostname=server.name,
+            session=opener.session_of(server),
+        )
+        self._unsent = bytearray()
         self._below: asyncio.Transport | None = None  # None before and after the connection
         self._is_paused = False
         self._error: Exception | None = None
@@ -192,7 +147,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         if name == "ssl_object":
-            return self._engine.tls
+            return self._tls
         return default if self._below is None else self._below.get_extra_info(name, default)
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
@@ -207,7 +162,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         return self._opener.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._engine.feed(self._opener.read_buffer[:nbytes])
+        self._incoming.write(self._opener.read_buffer[:nbytes])
         self._advance()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -218,7 +173,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         if self._above is not None:
             # The session is taken at the end of the connection, not after the handshake: servers of
             # TLS 1.3 send their session tickets later.
-            if not self._error and (session := self._engine.tls.session):
+            if not self._error and (session := self._tls.session):
                 self._opener.keep_session(self._server, session)
             self._above.connection_lost(error)
         elif not self.begun.done():
@@ -236,12 +191,14 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
             if self._above is None:
                 if self.begun.done():  # cancelled
                     return
-                self._engine.tls.do_handshake()
+                self._tls.do_handshake()
                 self._above = above = self._make()
                 above.connection_made(self)
                 self.begun.set_result(above)
-            while self._below is not None and not self._is_paused and self._engine.has_more:
-                if not self._engine.deliver_to(self._above):
+            while self._below is not None and not self._is_paused:
+                if not (self._incoming.pending or self._tls.pending()):
+                    break
+                if not self._deliver_to(self._above):
                     self._hang_up()  # the server closed its side
                     break
         except ssl.SSLWantReadError:
@@ -250,20 +207,39 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
             self._hang_up(error)
         self._send()
 
+    def _deliver_to(self, above: asyncio.BaseProtocol) -> bool:
+        """Pass on the next decrypted bytes. Return False at the end of the data."""
+        if isinstance(above, asyncio.BufferedProtocol):
+            view = above.get_buffer(-1)
+            assert isinstance(view, memoryview)
+            read: Any = self._tls.read  # the stub lacks the int result of read into a buffer
+            nbytes = int(read(len(view), view))
+            if nbytes:
+                above.buffer_updated(nbytes)
+            return bool(nbytes)
+        assert isinstance(above, asyncio.Protocol)
+        if piece := self._tls.read(READ_BUFFER_BYTES):
+            above.data_received(piece)
+        return bool(piece)
+
     def _send(self, data: bytes | bytearray | memoryview = b"") -> None:
-        """Send `data` and any pending TLS records."""
+        """Send `data`, after what waits already, and any pending TLS records."""
+        self._unsent += data
         try:
-            self._engine.encrypt(data)
+            while self._unsent:
+                del self._unsent[: self._tls.write(self._unsent)]
+        except ssl.SSLWantReadError:  # the server wants a key update first
+            pass
         except ssl.SSLError as error:
             self._hang_up(error)
-        if self._below is not None and (piece := self._engine.take_to_send()):
-            self._below.write(piece)
+        if self._below is not None and self._to_send.pending:
+            self._below.write(self._to_send.read())
 
     def _hang_up(self, error: ssl.SSLError | None = None) -> None:
         """Close the connection; after an error, send the TLS alert first."""
         if error is not None:
             self._error = error.with_traceback(None)
         if self._below is not None:
-            if error is not None and (piece := self._engine.take_to_send()):
-                self._below.write(piece)
+            if error is not None and self._to_send.pending:
+                self._below.write(self._to_send.read())
             self._below.abort()

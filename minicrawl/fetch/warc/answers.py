@@ -62,7 +62,6 @@ class RecordedAnswers:
         self._budget = DecodeBudget(network.max_bodies_bytes)
 
     async def read(self, request: Request, record: WarcRecord) -> FetchResult:
-        """Return the outcome of the request whose response is in this record."""
         try:
             stream = _stream(record)
         except Fault as fault:
@@ -81,7 +80,6 @@ class RecordedAnswers:
 
 
 def moment_of(record: WarcRecord) -> float:
-    """Return the time of a record; 0 if it has none."""
     try:
         moment = datetime.fromisoformat(record.fields.get("warc-date", ""))
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

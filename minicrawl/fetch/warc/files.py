@@ -12,18 +12,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 from minicrawl.errors import UsageError
-from minicrawl.fetch.warc.members import (
-    BEGIN,
-    GZIP,
-    TRIED_BYTES,
-    ZSTD,
-    ZSTD_DICTIONARY,
-    Inflating,
-    WarcFile,
-)
+from minicrawl.fetch.warc import members
 
 _BEGIN = b"PK\x03\x04"
 _HEAD, _LENGTHS = 30, struct.Struct("<2H")
@@ -36,21 +28,20 @@ def is_recorded(path: Path) -> bool:
     """Return True if this is a WARC, WACZ or ARC file, by its name or its first bytes."""
     if path.name.endswith((*_ENDINGS, ".wacz")):
         return True
-    known = (BEGIN, _BEGIN, ZSTD, ZSTD_DICTIONARY, _ARC)
+    known = (members.BEGIN, _BEGIN, members.ZSTD, members.ZSTD_DICTIONARY, _ARC)
     return path.is_file() and _first_bytes(path).startswith(known)
 
 
 def _first_bytes(path: Path) -> bytes:
     with path.open("rb") as file:
-        begin = file.read(TRIED_BYTES)
-    if begin.startswith(GZIP):
+        begin = file.read(members.TRIED_BYTES)
+    if begin.startswith(members.GZIP):
         with suppress(zlib.error):
-            return Inflating().decode(begin).given
+            return members.inflating()(begin)[0]
     return begin
 
 
-def warc_files(path: Path) -> list[WarcFile]:
-    """Return the WARC files in a file: itself, or the members of a WACZ file."""
+def warc_files(path: Path) -> list[members.WarcFile]:
     if not path.is_file():
         raise UsageError(f"{path}: not a regular file: save it to one first")
     if _first_bytes(path).startswith(_ARC):
@@ -60,7 +51,7 @@ def warc_files(path: Path) -> list[WarcFile]:
         )
     with path.open("rb") as file:
         if file.read(len(_BEGIN)) != _BEGIN:
-            return [WarcFile(str(path), path, 0, path.stat().st_size)]
+            return [members.WarcFile(str(path), path, 0, path.stat().st_size)]
         try:
             with ZipFile(file) as archive:
                 files = list(_stored(path, file, archive))
@@ -73,7 +64,7 @@ def warc_files(path: Path) -> list[WarcFile]:
     return files
 
 
-def _stored(path: Path, file: BinaryIO, archive: ZipFile) -> Iterator[WarcFile]:
+def _stored(path: Path, file: BinaryIO, archive: ZipFile) -> Iterator[members.WarcFile]:
     for entry in archive.infolist():
         if not entry.filename.startswith(_FOLDER) or not entry.filename.endswith(_ENDINGS):
             continue
@@ -81,16 +72,9 @@ def _stored(path: Path, file: BinaryIO, archive: ZipFile) -> Iterator[WarcFile]:
             raise UsageError(
                 f"{path}: {entry.filename} is compressed: unzip it and import that file"
             )
-        name = f"{path}: {entry.filename}"
-        yield WarcFile(name, path, _begin(file, entry), entry.compress_size)
-
-
-def _begin(file: BinaryIO, entry: ZipInfo) -> int:
-    """Return the offset of a file's content in a ZIP archive."""
-    file.seek(entry.header_offset)
-    head = file.read(_HEAD)
-    if not head.startswith(_BEGIN):
-        raise BadZipFile(f"{entry.filename} is not where it should be")
-    name, extra = _LENGTHS.unpack_from(head, _HEAD - _LENGTHS.size)
-    begin: int = entry.header_offset + _HEAD + name + extra
-    return begin
+        file.seek(entry.header_offset)
+        head = file.read(_HEAD)
+        if not head.startswith(_BEGIN):
+            raise BadZipFile(f"{entry.filename} is not where it should be")
+        begin = entry.header_offset + _HEAD + sum(_LENGTHS.unpack_from(head, _HEAD - _LENGTHS.size))
+        yield members.WarcFile(f"{path}: {entry.filename}", path, begin, entry.compress_size)

@@ -13,9 +13,10 @@ damage, the next intact member is found if it begins with a record.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Protocol
+from typing import BinaryIO, NamedTuple
 
 import zstandard
 
@@ -58,42 +59,35 @@ class DamagedMember(Exception):
     """Damaged member, which ends here. The message says what is wrong."""
 
 
-class _Decoded(NamedTuple):
-    given: bytes
-    left: bytes
-    """Rest of the input, for the next step or the next member."""
-    ended: bool
+_Decode = Callable[[bytes], tuple[bytes, bytes, bool]]
+"""Function of a piece of a member: its content, the rest of the piece for the next step or the next
+member, and whether the member has ended.
+"""
 
 
-class _Decoder(Protocol):
-    def decode(self, piece: bytes) -> _Decoded: ...
+def inflating() -> _Decode:
+    stream = zlib.decompressobj(_GZIP_WRAPPING)
+
+    def decode(piece: bytes) -> tuple[bytes, bytes, bool]:
+        content = stream.decompress(piece, _GIVEN_BYTES)
+        return content, stream.unused_data if stream.eof else stream.unconsumed_tail, stream.eof
+
+    return decode
 
 
-class Inflating:
-    def __init__(self) -> None:
-        self._stream = zlib.decompressobj(_GZIP_WRAPPING)
+def _unzstd(dictionary: zstandard.ZstdCompressionDict | None) -> _Decode:
+    options = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_ZSTD_WINDOW)
+    stream = options.decompressobj()
 
-    def decode(self, piece: bytes) -> _Decoded:
-        given = self._stream.decompress(piece, _GIVEN_BYTES)
-        if self._stream.eof:
-            return _Decoded(given, self._stream.unused_data, True)
-        return _Decoded(given, self._stream.unconsumed_tail, False)
+    def decode(piece: bytes) -> tuple[bytes, bytes, bool]:
+        content = stream.decompress(piece[:_BITE])
+        return content, stream.unused_data + piece[_BITE:], stream.eof
 
-
-class _Unzstd:
-    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None) -> None:
-        options = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_ZSTD_WINDOW)
-        self._stream = options.decompressobj()
-
-    def decode(self, piece: bytes) -> _Decoded:
-        given = self._stream.decompress(piece[:_BITE])
-        left = self._stream.unused_data + piece[_BITE:]
-        return _Decoded(given, left, self._stream.eof)
+    return decode
 
 
-class _Plain:
-    def decode(self, piece: bytes) -> _Decoded:
-        return _Decoded(piece, b"", False)
+def _plain(piece: bytes) -> tuple[bytes, bytes, bool]:
+    return piece, b"", False
 
 
 class _RawBytes:
@@ -149,7 +143,7 @@ class Members:
         self.buffer = bytearray()
         self.offset = 0
         """Number of bytes taken from the current member."""
-        self._decoder: _Decoder | None = None
+        self._decode_piece: _Decode | None = None
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self.is_plain = False
 
@@ -158,7 +152,6 @@ class Members:
 
     @property
     def share(self) -> float:
-        """Fraction of the file that was read, from 0 to 1."""
         return self._raw.at / max(self._raw.length, 1)
 
     @property
@@ -170,7 +163,7 @@ class Members:
         """Go to the next member. Return False at the end of the file. Raises `DamagedMember`."""
         self.buffer.clear()
         self.offset = 0
-        self._decoder = None
+        self._decode_piece = None
         self._raw.hold(_HEAD_MEMBERS)
         self.begin = self._raw.at
         if not self._raw.held:
@@ -178,15 +171,12 @@ class Members:
         if self._raw.held.startswith(ZSTD_DICTIONARY):
             self._read_dictionary()
             return self.open_next()
-        self._decoder = self._decoder_of(self._raw.held)
-        self.is_plain = isinstance(self._decoder, _Plain)
+        self._decode_piece = self._decoder_of(self._raw.held)
+        self.is_plain = self._decode_piece is _plain
         return True
 
     def skip_damage(self) -> int:
-        """Skip to the next member that may begin with a record.
-
-        Return the number of bytes skipped.
-        """
+        """Skip to the next member that may begin with a record; return the bytes skipped."""
         begin = self.begin
         at, count = begin + 1, _SEARCHED_BYTES
         while True:
@@ -207,18 +197,19 @@ class Members:
             while at >= 0:
                 start = piece[at : at + TRIED_BYTES]
                 with suppress(zlib.error, zstandard.ZstdError, DamagedMember):
-                    if self._decoder_of(start).decode(start).given.startswith(BEGIN):
+                    content, _, _ = self._decoder_of(start)(start)
+                    if content.startswith(BEGIN):
                         return at
                 at = piece.find(magic, at + 1)
         return None
 
-    def _decoder_of(self, raw: bytes) -> _Decoder:
+    def _decoder_of(self, raw: bytes) -> _Decode:
         if raw.startswith(GZIP):
-            return Inflating()
+            return inflating()
         if raw.startswith(ZSTD):
-            return _Unzstd(self._dictionary)
+            return _unzstd(self._dictionary)
         if self.begin == 0 and (raw.startswith(BEGIN) or b"\n" + BEGIN in raw):
-            return _Plain()
+            return _plain
         raise DamagedMember("no record begins here")
 
     def _read_dictionary(self) -> None:
@@ -266,7 +257,7 @@ class Members:
         """Go to an offset of the member; a compressed member is decoded again from its start."""
         self.buffer.clear()
         if self.is_plain:
-            self._decoder, self.offset = _Plain(), offset
+            self._decode_piece, self.offset = _plain, offset
             self._raw.go_to(self.begin + offset)
         else:
             self._raw.go_to(self.begin)
@@ -275,16 +266,16 @@ class Members:
 
     def _decode(self) -> bool:
         """Decode a piece. Return False at the end of the member."""
-        if self._decoder is None:
+        if self._decode_piece is None:
             return False
         if not self._raw.held and not self._raw.hold_more():
             if self.is_plain:
-                self._decoder = None
+                self._decode_piece = None
                 return False
             raise DamagedMember("the file ends within it")
         held = len(self._raw.held)
         try:
-            given, self._raw.held, ended = self._decoder.decode(self._raw.held)
+            given, self._raw.held, ended = self._decode_piece(self._raw.held)
         except (zlib.error, zstandard.ZstdError) as error:
             raise DamagedMember(f"it cannot be decompressed ({error})") from error
         if self._raw.at >= self._counted:  # else go_to() repeats a part
@@ -297,7 +288,7 @@ class Members:
                 raise DamagedMember(f"it unpacks to more than {MOST_SWELLING} times its size")
         self.buffer += given
         if ended:
-            self._decoder = None
+            self._decode_piece = None
         return True
 
     def count_record(self) -> None:

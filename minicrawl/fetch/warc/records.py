@@ -56,15 +56,11 @@ class WarcRecord(NamedTuple):
 
     @property
     def url(self) -> str:
-        """URL that the record is about."""
         return self.fields.get("warc-target-uri", "").strip("<> ")
 
 
 def with_requests(records: Iterable[WarcRecord]) -> Iterator[WarcRecord]:
-    """Yield the records, each response with the request that stands next to it.
-
-    Some programs write the request first, others the response.
-    """
+    """Yield the records, each response with the request before or after it."""
     waiting: WarcRecord | None = None
     for record in records:
         other, waiting = waiting, None
@@ -163,7 +159,6 @@ class WarcRecords:
         return False
 
     def _head(self) -> _Head | None:
-        """Return the head of a record, or None if none begins here."""
         members = self._members
         place = members.place
         members.fill(len(BEGIN))

@@ -23,7 +23,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import new as hasher
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, cast
 from zipfile import BadZipFile, ZipFile
 
 from minicrawl.fetch.http.framing import ByChunks
@@ -39,13 +39,6 @@ _PIECE_BYTES = 1 << 20
 _LONGEST_LINE = 1 << 20
 _HEADER_LINES = ("!", "@")
 _NO_REVISIT_OF = "server-not-modified"
-
-
-class _Capture(NamedTuple):
-    """Record as an index describes it; of URL and digest only hashes."""
-
-    url: int
-    digest: int
 
 
 def verifiable(place: Path) -> list[Path]:
@@ -68,14 +61,13 @@ class Verification:
         self.records = 0
         self.unverified = Counter[str]()
         """Number of things that could not be verified, by what they are."""
-        self._captures = defaultdict[str, dict[int, _Capture]](dict)
-        """Captures by file name and place."""
+        self._captures = defaultdict[str, dict[int, tuple[int, int]]](dict)
+        """Hashes of URL and digest of each record, by file name and place."""
         self._payloads = dict[int, int]()
         """Hash of the payload digest of each response, by hashes of its ID, and of URL and date."""
         self._revisits = list[tuple[str, tuple[int, ...], int]]()
 
     def problems(self, files: Iterable[Path]) -> Iterator[str]:
-        """Yield a line for each problem."""
         indexes = list[Path]()
         for file in files:
             if _is_index(file):
@@ -119,7 +111,7 @@ class Verification:
                 yield f"{where} has a payload with another digest"
         date, known = fields.get("warc-date", ""), hash(payload.lower())
         if record.kind in ("response", "resource", "revisit") and record.url:
-            self._captures[name][record.place] = _Capture(hash(record.url), known)
+            self._captures[name][record.place] = hash(record.url), known
         if record.kind in ("response", "resource"):
             self._payloads[hash(fields.get("warc-record-id", ""))] = known
             self._payloads[hash((record.url, date[:19]))] = known
@@ -136,13 +128,12 @@ class Verification:
         if name not in _ALGORITHMS:
             self.unverified["digest of another algorithm"] += 1
             return True
-        for form in forms:
-            digest = hasher(name, form, usedforsecurity=False).digest()
-            if value.lower() in (digest.hex(), b32encode(digest).decode().rstrip("=").lower()):
-                return True
-            if value.upper() == b32encode(digest).decode():
-                return True
-        return False
+        stated = value.lower().rstrip("=")
+        digests = (hasher(name, form, usedforsecurity=False).digest() for form in forms)
+        return any(
+            stated in (digest.hex(), b32encode(digest).decode().rstrip("=").lower())
+            for digest in digests
+        )
 
     def _package(self, file: Path) -> Iterator[str]:
         """Compare the files in a WACZ file with its manifest, and its indexes with the records."""
@@ -169,7 +160,6 @@ class Verification:
             yield f"{file}: its manifest or a file in it cannot be read ({error})"
 
     def _index(self, name: str, raw: IO[bytes]) -> Iterator[str]:
-        """Compare the lines of an index with the records that they name."""
         before = ""
         try:
             for number, line in enumerate(_lines(raw), 1):
@@ -190,16 +180,15 @@ class Verification:
                     self.unverified["line about other files"] += 1
                 elif (capture := captures.get(place)) is None:
                     yield f"{name}: line {number:,}: no record of {url} begins at byte {place:,}"
-                elif capture.url != hash(url):
+                elif capture[0] != hash(url):
                     yield f"{name}: line {number:,}: the record is not of {url}"
-                elif digest and capture.digest not in map(hash, (digest, f"sha1:{digest}", "")):
+                elif digest and capture[1] not in map(hash, (digest, f"sha1:{digest}", "")):
                     yield f"{name}: line {number:,}: the record of {url} has another digest"
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             yield f"{name}: it cannot be decompressed ({error})"
 
 
 def _lines(raw: IO[bytes]) -> Iterator[str]:
-    """Yield the lines of an index, plain or packed."""
     is_packed = raw.read(len(GZIP)) == GZIP
     raw.seek(0)
     unpacked = cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if is_packed else raw

@@ -55,8 +55,13 @@ _MARKS = 20
 
 
 def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
-    """Return what the scripts of a page may add; the page has `links` links without them."""
+    """Return what the scripts of a page may add; the page has `links` links without them.
+
+    Scripts that seem to add nothing have a signature, too: they may fetch.
+    """
     names, fills = _scripts(text)
+    if "srcdoc" in text:  # a frame that may have scripts of its own
+        names.append("srcdoc")
     # The plain search spares most pages the regular expression.
     has_onload = "onload" in text and _ON_LOAD.search(text) is not None
     if not names and not has_onload:
@@ -68,7 +73,7 @@ def scripting(text: str, links: int, *, is_thin: bool) -> Scripting:
     elif fills or _is_to_be_filled(text, elements):
         kind = ScriptKind.SOME
     else:
-        return NO_SCRIPTS
+        kind = ScriptKind.NONE
     named = "\n".join((kind.name, *sorted(set(names)), *elements))
     digest = blake2b(named.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return Scripting(kind, int.from_bytes(digest, "little"))

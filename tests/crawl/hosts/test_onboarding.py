@@ -11,7 +11,7 @@ import pytest
 
 from minicrawl import Noted, Reason
 from minicrawl.crawl.hosts.robots import MOST_PATTERNS
-from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.model import Failed, FetchResult, Refused, Request
 from minicrawl.ports import Timed
 from minicrawl.states import State
@@ -426,11 +426,13 @@ def test_stored_rules_that_cannot_be_parsed_are_requested_again(path: Path) -> N
     crawl(web_with_long_rules(), path, f"{A}/", pages=1)
     again = web_with_long_rules()
 
-    async def too_much(*_: object) -> Timed[Any]:
-        return Timed(Failed(kind=State.TOO_LARGE))
+    parse, too_much = PageParser.parse_rules, [Timed(Failed(kind=State.TOO_LARGE))]
+
+    async def too_much_at_first(parser: PageParser, *given: Any) -> Timed[Any]:
+        return too_much.pop() if too_much else await parse(parser, *given)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Visitor, "parse_stored_rules", too_much)
+        patch.setattr(PageParser, "parse_rules", too_much_at_first)
         run = crawl(again, path, f"{A}/")
     assert run.states[f"{A}/a"] is State.FETCHED
     assert ROBOTS in [visit.url for visit in again.visits]

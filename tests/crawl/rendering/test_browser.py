@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.crawl.rendering import browser_page
-from minicrawl.crawl.rendering.browser import launch, refusing_port
 from minicrawl.crawl.rendering.pool import find_browser
+from minicrawl.crawl.rendering.worker import launch, refusing_port
 from tests.crawl.rendering.sites import crawled, needs_browser, page, served
 
 FORM = "<form action=/in><input name=email><input type=password name=p></form><p>Bonjour."

@@ -35,6 +35,21 @@ def test_a_template_is_rendered_while_it_gains_enough(
     assert renderings(RenderPolicy(), scripting, gains) == rendered
 
 
+@pytest.mark.parametrize(
+    ("scripting", "fetches", "rendered"),
+    [
+        (Scripting(ScriptKind.NONE, 3), [False] * 100, 1),
+        (SOME, [False] * 100, 2),
+        (SHELL, [True] + [False] * 99, 100),
+        (Scripting(ScriptKind.NONE), [True] * 100, 0),
+    ],
+)
+def test_for_an_archive_a_template_is_rendered_unless_it_fetches_nothing(
+    scripting: Scripting, fetches: list[bool], rendered: int
+) -> None:
+    assert renderings(RenderPolicy(is_for_replay=True), scripting, fetches) == rendered
+
+
 def test_gains_of_a_template_of_one_host_do_not_count_for_others() -> None:
     known = RenderPolicy()
     renderings(known, SHELL, [False] * 10)

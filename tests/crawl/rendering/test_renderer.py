@@ -135,6 +135,22 @@ def test_progress_shows_the_pages_in_browsers(path: Path) -> None:
     assert later.rendered == 1
 
 
+@pytest.mark.parametrize(("fetches", "rendered"), [(True, 3), (False, 1)])
+def test_for_an_archive_a_page_is_rendered_whatever_its_scripts_seem_to_do(
+    path: Path, fetches: bool, rendered: int
+) -> None:
+    class Fetching(PlayedBrowser):
+        async def render(self, page: PageToRender, answer: Answer) -> Rendered | NotRendered:
+            await super().render(page, answer)
+            return Rendered(ParsedPage(content=len(self.pages)), b"", 0.5, fetches=fetches)
+
+    body = f'{"words " * 100}<script src="/theme.js"></script>'
+    links = "".join(f'<a href="/{n}">x</a>' for n in range(9))
+    web, browser = FakeWeb({}, html(body=body + links)), Fetching()
+    rendered_crawl(web, path, browser, warc=path.parent / "warcs")
+    assert len(browser.pages) == rendered
+
+
 FORBIDDING = text("User-agent: *\nDisallow: /")
 
 

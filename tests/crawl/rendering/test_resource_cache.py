@@ -4,15 +4,15 @@ import math
 
 import pytest
 
-from minicrawl.crawl.rendering.resource_cache import (
+from minicrawl.crawl.rendering.page_resources import (
     MOST,
-    ResourceAnswer,
     ResourceCache,
     fresh_for_s,
 )
+from minicrawl.crawl.rendering.render_messages import Resource
 
 A, B = "http://a.example/a.js", "http://a.example/b.js"
-FOUND = ResourceAnswer(200, "text/javascript", b"0123456789")
+FOUND = Resource(0, 200, "text/javascript", b"0123456789")
 
 
 def test_a_response_is_cached_until_it_is_stale() -> None:
@@ -50,7 +50,7 @@ def test_a_response_larger_than_the_cache_is_not_cached() -> None:
 def test_the_number_of_empty_responses_is_bounded() -> None:
     cache = ResourceCache()
     for number in range(MOST + 5):
-        cache.put(number, ResourceAnswer(200), math.inf)
+        cache.put(number, Resource(0, 200), math.inf)
     assert [cache.get(number, 0.0) is None for number in range(6)] == [True] * 5 + [False]
 
 

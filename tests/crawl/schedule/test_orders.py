@@ -9,8 +9,7 @@ from minicrawl.config import Scope
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
-from minicrawl.crawl.settle.posting import StepPoster
-from minicrawl.crawl.settle.replays import AT_ONCE, GROWN, ReplayScheduler
+from minicrawl.crawl.settle.posting import GROWN, REPLAYS_AT_ONCE, ReplayScheduler, StepPoster
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger, Plan
@@ -170,11 +169,11 @@ def test_pages_are_replayed_only_once_they_hold_enough_cash() -> None:
 
 
 def test_unused_replays_may_be_used_later_but_not_all_at_once() -> None:
-    books = Books(*([0] + [100] * (2 * AT_ONCE)))
-    for _ in range(2 * AT_ONCE):
+    books = Books(*([0] + [100] * (2 * REPLAYS_AT_ONCE)))
+    for _ in range(2 * REPLAYS_AT_ONCE):
         books.replays.allowed += books.replays.per_fetch
-    assert len(books.run()) == AT_ONCE
-    assert len(books.run()) == AT_ONCE
+    assert len(books.run()) == REPLAYS_AT_ONCE
+    assert len(books.run()) == REPLAYS_AT_ONCE
     assert books.run() == []
 
 

@@ -11,6 +11,7 @@ import pytest
 from minicrawl import Crawl, Settings
 from minicrawl.config import load
 from minicrawl.crawl.start.cookies import WithCookies, with_cookies
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
@@ -189,9 +190,10 @@ def test_a_bad_file_is_refused_at_once(tmp_path: Path, content: bytes | None, wh
     assert not store.exists()
 
 
-def setting_cookies(*cookies: str) -> FakeWeb:
-    """Return a web whose responses all set these cookies."""
-    return FakeWeb({}, elsewhere=html()._replace(cookies=cookies))
+def setting_cookies(*cookies: str) -> tuple[FakeWeb, Visitor]:
+    """Return a web whose responses all set these cookies, and access to it."""
+    web = FakeWeb({}, elsewhere=html()._replace(cookies=cookies))
+    return web, Visitor(web, WorkerConfig.of(Settings()).parser())
 
 
 def test_the_jar_is_saved_during_the_crawl(tmp_path: Path) -> None:
@@ -199,7 +201,7 @@ def test_the_jar_is_saved_during_the_crawl(tmp_path: Path) -> None:
     jar = tmp_path / "crawl.db-cookies"
 
     async def go_on() -> None:
-        access = with_cookies(setting_cookies("a=b"), settings, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
+        access = with_cookies(setting_cookies("a=b")[1], settings, FakeClock())
         async with access as web:
             await web.fetch(Request(url="http://a.example/"))
             while not jar.exists():
@@ -210,9 +212,9 @@ def test_the_jar_is_saved_during_the_crawl(tmp_path: Path) -> None:
 
 
 def test_an_anonymous_request_has_no_cookies_and_sets_none() -> None:
-    url, jar, sent = "https://a.example/", CookieJar(), setting_cookies("session=new")
+    url, jar, (sent, access) = "https://a.example/", CookieJar(), setting_cookies("session=new")
     jar.take(url, ("session=old",), 0.0)
-    web = WithCookies(sent, jar, FakeClock())  # type: ignore[arg-type]   # only `fetch` is used
+    web = WithCookies(access, jar, FakeClock())
     found = in_time(web.fetch(Request(url=url, is_anonymous=True)))
     assert found.cookies == ()
     assert jar.header(url, 0.0) == "session=old"

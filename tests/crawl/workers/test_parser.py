@@ -66,7 +66,6 @@ async def test_another_process_parses_large_bodies_with_the_same_result(reader: 
         assert sitemap.value == Sitemap(pages=("http://a.example/1",))
         said = await one.parse_rules(text(FORBIDDING), URL)
         assert said.value == parse_robots(FORBIDDING.encode(), OPTIONS.agent)
-        assert (await one.parse_stored_rules(FORBIDDING, URL)).value == said.value
     assert not has_child(here._process)
 
 

@@ -29,15 +29,14 @@ from minicrawl.crawl.workers.pool import (
     worker_count,
 )
 from minicrawl.crawl.workers.supervisor import ChildLost
-from minicrawl.crawl.workers.visitor import Visitor
+from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand
-from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.model import COORDINATOR, CrawlerId, Failed, ParsedPage, Request, Response
 from minicrawl.ports import Timed
 from minicrawl.states import State
-from minicrawl.web.robots.rules import ALLOW_ALL, FORBID_ALL
+from minicrawl.web.robots.rules import FORBID_ALL
 from minicrawl.web.sitemaps.sitemap import Sitemap
 from tests.crawl.children import children, nothing_left_behind
 from tests.crawl.coroutines import in_loop
@@ -95,7 +94,6 @@ class Place(WorkerSlot):
     def __init__(self, hand: Hand) -> None:
         self.hand = hand
 
-    @property
     def worker(self) -> WorkerProcess:
         return self.hand
 
@@ -171,7 +169,6 @@ async def test_workers_do_other_calls_and_the_own_process_repeats_lost_ones() ->
     assert (
         await desk.workers.parse_rules(text("User-agent: *\nDisallow: /"), A)
     ).value == FORBID_ALL
-    assert (await desk.workers.parse_stored_rules("Disallow: /", A)).value == ALLOW_ALL
 
 
 @in_loop

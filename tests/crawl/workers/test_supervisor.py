@@ -15,8 +15,8 @@ import pytest
 from minicrawl import Settings
 from minicrawl.crawl.workers.pool import END_S, SILENCE_S, WorkerProcess, WorkerSlot
 from minicrawl.crawl.workers.supervisor import ChildLost, kill
+from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.crawl.workers.worker import WorkerCommand
-from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Request
 from tests.crawl.children import children, nothing_left_behind
 from tests.fetch.wire import Answer, Then, answer, wire
@@ -55,7 +55,7 @@ def manned(work: Work) -> Callable[[], None]:
 
 async def pid_of(slot: WorkerSlot) -> int:
     """Return the PID of the worker, once it has started."""
-    await slot.worker.call(WorkerCommand.PING, None)
+    await slot.worker().call(WorkerCommand.PING, None)
     (pid,) = children()
     return pid
 
@@ -63,19 +63,19 @@ async def pid_of(slot: WorkerSlot) -> int:
 @manned
 async def test_a_worker_starts_when_it_is_wanted_and_stays(slot: WorkerSlot) -> None:
     assert children() == []
-    assert not slot.worker.is_ready
-    assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
-    assert slot.worker.is_ready
+    assert not slot.worker().is_ready
+    assert await slot.worker().call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+    assert slot.worker().is_ready
     pid = await pid_of(slot)
     assert os.getsid(pid) != os.getsid(0)  # Ctrl-C does not reach it
-    await asyncio.gather(*(slot.worker.call(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
+    await asyncio.gather(*(slot.worker().call(WorkerCommand.LOCATE, PLACE) for _ in range(100)))
     assert await pid_of(slot) == pid
 
 
 @manned
 async def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced(slot: WorkerSlot) -> None:
     async with wire(SILENCE) as server:
-        pid, worker = await pid_of(slot), slot.worker
+        pid, worker = await pid_of(slot), slot.worker()
         asking = asyncio.create_task(worker.visit(Request(url=server.url())))
         while not server.asked:
             await asyncio.sleep(0)
@@ -84,8 +84,8 @@ async def test_a_worker_that_is_killed_fails_its_calls_and_is_replaced(slot: Wor
             await asking
         with pytest.raises(ChildLost):
             await worker.call(WorkerCommand.PING, None)
-        assert slot.worker is not worker
-        assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+        assert slot.worker() is not worker
+        assert await slot.worker().call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
 
 def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
@@ -108,7 +108,7 @@ async def test_only_the_call_that_a_killed_worker_was_busy_with_is_to_blame(
     body = b"<title>A</title>" + b"<a href=/x>" * 20_000
 
     async with wire(SILENCE) as silent, wire(answer(body)) as server:
-        pid, worker = await pid_of(slot), slot.worker
+        pid, worker = await pid_of(slot), slot.worker()
         innocent = asyncio.create_task(worker.visit(Request(url=silent.url())))
         while not silent.asked:
             await asyncio.sleep(0)
@@ -129,8 +129,8 @@ def test_a_worker_that_is_silent_for_too_long_is_killed() -> None:
     async def work(slot: WorkerSlot) -> None:
         os.kill(await pid_of(slot), signal.SIGSTOP)
         with pytest.raises(ChildLost):
-            await slot.worker.call(WorkerCommand.LOCATE, PLACE)
-        assert await slot.worker.call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
+            await slot.worker().call(WorkerCommand.LOCATE, PLACE)
+        assert await slot.worker().call(WorkerCommand.LOCATE, PLACE) == "127.0.0.1"
 
     with_slot(work, silence_s=1.0, end_s=0.05)
 
@@ -138,33 +138,33 @@ def test_a_worker_that_is_silent_for_too_long_is_killed() -> None:
 @pytest.mark.usefixtures("_python_that_cannot_work")
 @manned
 async def test_a_worker_that_never_started_is_not_replaced(slot: WorkerSlot) -> None:
-    worker = slot.worker
+    worker = slot.worker()
     for _ in range(2):
         with pytest.raises(ChildLost):
-            await slot.worker.call(WorkerCommand.LOCATE, PLACE)
-    assert slot.worker is worker
+            await slot.worker().call(WorkerCommand.LOCATE, PLACE)
+    assert slot.worker() is worker
 
 
 @manned
 async def test_a_caller_that_is_cancelled_cancels_its_call(slot: WorkerSlot) -> None:
     async with wire(SILENCE, answer(b"<title>A</title>")) as server:
-        asking = asyncio.create_task(slot.worker.visit(Request(url=server.url())))
+        asking = asyncio.create_task(slot.worker().visit(Request(url=server.url())))
         while not server.asked:
             await asyncio.sleep(0.001)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert (await slot.worker.visit(Request(url=server.url()))).parsed is not None
+        assert (await slot.worker().visit(Request(url=server.url()))).parsed is not None
 
 
 def test_a_slot_may_be_closed_at_any_time() -> None:
     async def never_held(_: WorkerSlot) -> None: ...
 
     async def just_taken(slot: WorkerSlot) -> None:
-        assert not slot.worker.is_ready
+        assert not slot.worker().is_ready
 
     async def about_to_start(slot: WorkerSlot) -> None:
-        asking = asyncio.ensure_future(slot.worker.call(WorkerCommand.PING, None))
+        asking = asyncio.ensure_future(slot.worker().call(WorkerCommand.PING, None))
         while not children():
             await asyncio.sleep(0)
         await slot.close()

@@ -14,7 +14,7 @@ from minicrawl import Settings
 from minicrawl.crawl.workers import parser as page_parser
 from minicrawl.crawl.workers.blame_mark import BlameMark, SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
-from minicrawl.crawl.workers.visitor import visiting
+from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import (
     VisitReply,
     WorkerCommand,
@@ -23,7 +23,6 @@ from minicrawl.crawl.workers.worker import (
     serve,
     unpacked_request,
 )
-from minicrawl.crawl.workers.worker_config import WorkerConfig
 from minicrawl.model import Failed, Moved, ParsedPage, Request, Response, Want
 from minicrawl.ports import Timed
 from minicrawl.states import State

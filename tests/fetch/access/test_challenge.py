@@ -6,7 +6,7 @@ import httpx
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.fetch.access.challenges import Challenge, Digest, basic, challenges
+from minicrawl.fetch.access.logins import Challenge, Digest, basic, challenges
 from tests.linear_time import expect_linear_reading
 
 RFC_7616 = (

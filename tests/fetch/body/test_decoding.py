@@ -36,7 +36,9 @@ def decoded(coding: str, coded: bytes, step: int = 1 << 16, limit: int = LIMIT) 
 
 
 def fed(decoder: Decoder, coded: bytes, step: int = 1 << 16) -> bytes:
-    return b"".join(decoder.decode(coded[at : at + step]) for at in range(0, len(coded), step))
+    return b"".join(
+        b"".join(decoder.slices(coded[at : at + step])) for at in range(0, len(coded), step)
+    )
 
 
 def decoded_until_broken(coding: str, coded: bytes, step: int = 1 << 16) -> bytes:
@@ -46,7 +48,7 @@ def decoded_until_broken(coding: str, coded: bytes, step: int = 1 << 16) -> byte
     assert decoder.is_over
     assert not decoder.swelling
     assert not decoder.whole
-    assert decoder.decode(CODERS[coding](PAGE)) == b""
+    assert b"".join(decoder.slices(CODERS[coding](PAGE))) == b""
     return content
 
 

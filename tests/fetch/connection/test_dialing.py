@@ -100,8 +100,25 @@ async def test_a_server_of_another_family_than_the_bound_address_is_a_failure() 
     assert caught.value.kind is State.CONNECT
 
 
-def test_addresses_before_the_last_share_half_of_the_time() -> None:
-    """It is the plan that is read: to see it in `connect` would take the whole time."""
-    for timeout_s in (0.5, 2, 30, 600):
-        for others in (1, 2, 3):
-            assert Connector(timeout_s)._begin_s(others) * others <= timeout_s / 2
+@pytest.mark.parametrize("timeout_s", [2.0, 30.0, 600.0])
+async def test_addresses_before_the_last_share_half_of_the_time(
+    timeout_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits: list[float | None] = []
+
+    def timeout(limit_s: float | None) -> asyncio.Timeout:
+        limits.append(limit_s)
+        return asyncio.timeouts.timeout(limit_s)
+
+    async def hang_up(opened: socket.socket) -> None:
+        opened.close()
+        raise OSError("refused")
+
+    monkeypatch.setattr(asyncio, "timeout", timeout)
+    with socket.create_server(("0.0.0.0", 0)) as server:
+        dead = places(*(f"127.0.0.{n}" for n in (2, 3, 4, 5)), port=server.getsockname()[1])
+        with pytest.raises(Fault, match="refused"):
+            await Connector(timeout_s, head_start_s=PATIENT_S).connect(dead, hang_up)
+    assert limits.pop() is None
+    pairs = zip(limits, (3, 2, 1), strict=True)
+    assert all(limit_s and limit_s * others <= timeout_s / 2 for limit_s, others in pairs)

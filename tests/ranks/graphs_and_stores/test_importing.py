@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from minicrawl.crawl.imports.graph_import import Imported, ImportSizes, import_graph
+from minicrawl.crawl.imports import graph_import
+from minicrawl.crawl.imports.graph_import import Imported, import_graph
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
@@ -150,12 +151,16 @@ def test_an_interrupted_import_leaves_no_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_large_graphs_are_imported_in_batches_and_checkpoints(tmp_path: Path) -> None:
+def test_large_graphs_are_imported_in_batches_and_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[float] = []
     links = [(page, (page * 7 + step) % 40) for page in range(40) for step in range(3)]
     graph = named([f"http://h{page % 5}.example/{page}" for page in range(40)], links)
-    sizes = ImportSizes(names=7, births=7, visits=7, changes=20)
-    import_graph(graph, tmp_path / "web.db", "web.txt", NOON, told.append, sizes)
+    for size in ("NAMES_AT_ONCE", "BIRTHS_AT_ONCE", "VISITS_AT_ONCE"):
+        monkeypatch.setattr(graph_import, size, 7)
+    monkeypatch.setattr(graph_import, "CHANGES_A_CHECKPOINT", 20)
+    import_graph(graph, tmp_path / "web.db", "web.txt", NOON, told.append)
     assert audit(tmp_path / "web.db").wrong == []
     assert len(told) == 6 + 6
     assert told == sorted(told)
