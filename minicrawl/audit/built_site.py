@@ -4,6 +4,7 @@
     /about       about, else about.html; a folder leads to /about/
     /about/      about/index.html
     /missing     404.html, with status 404
+    /notes.md    a Markdown file, whose links are checked; no page needs to lead to it
 
 The addresses of pages begin with a base, such as https://example.org/docs/, so that absolute links,
 canonical URLs and sitemaps of the build lead into the folder. Nothing outside of it is read.
@@ -14,7 +15,7 @@ from __future__ import annotations
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 if TYPE_CHECKING:
     import httpx
@@ -43,6 +44,11 @@ class BuiltSite:
             if name.is_relative_to(self._folder) and name.is_file():
                 return name.relative_to(self._folder)
         return None
+
+    def markdown(self) -> list[str]:
+        """Return the Markdown files, relative to the folder."""
+        files = sorted(self._folder.rglob("*.md"))
+        return [str(file.relative_to(self._folder)) for file in files if file.is_file()]
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         """Answer a request."""
@@ -86,4 +92,7 @@ def crawl_site(site: str, base: str, store: Path) -> None:
     # Links to other sites are left alone: a build is checked on its own, often without a network.
     chosen |= {"check": "assets", "delay": 0, "address_delay": 0, "workers": 0}
     built = BuiltSite(Path(site), base)
-    Crawl([built.base], Settings.of(**chosen), transport=httpx.MockTransport(built)).run()
+    notes = [f"{built.base}{quote(one)}" for one in built.markdown()]
+    chosen |= {"types": "html,markdown"} if notes else {}
+    seeds = notes if notes and built.file_of(built.base) is None else [built.base, *notes]
+    Crawl(seeds, Settings.of(**chosen), transport=httpx.MockTransport(built)).run()

@@ -20,10 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from minicrawl.audit.link_columns import Column
+from minicrawl.states import LinkVerdict
 
 if TYPE_CHECKING:
     from minicrawl.audit.site import AuditedSite, Mask
 
+_FEWEST_OF_LOST = 3
+"""Fewest dead targets of another host that blame the host."""
 _SCOPES = ("site", "folder", "folder")
 _FEWEST, _MOST_OF = {"site": 3, "folder": 5}, 0.9
 """Fewest pages with an issue, and least share of the pages, that blame a host or a folder."""
@@ -137,10 +140,27 @@ def by_link(kind: str) -> Group:
         if kind != "insecure":
             counts = np.where(site.link_kinds[kind], links.counted_to, 0)
         targets = np.flatnonzero(counts)
+        if kind == "dead_outside":
+            is_gone = _of_lost_hosts(site, targets)
+            if is_gone.any():
+                ranks, hosts = links.first[targets[is_gone]], site.seen.host_of[targets[is_gone]]
+                order, origins = np.argsort(ranks, kind="stable"), site.places[0].names
+                lost = _grouped("site", hosts[order], site.seen.best[ranks[order]], origins)
+                numbers = np.bincount(hosts, counts[targets[is_gone]])[np.unique(hosts)]
+                yield lost._replace(pages=np.minimum(numbers, len(pages)).astype(np.int64))
+            targets = targets[~is_gone]
         firsts = site.seen.best[links.first[targets]]
         yield Causes("link", counts[targets], firsts, lambda at: site.urls(targets[at]))
 
     return group
+
+
+def _of_lost_hosts(site: AuditedSite, targets: Column) -> Mask:
+    """Return which targets are of a host that has several, and nothing that is there."""
+    hosts, size = site.seen.host_of, len(site.seen.origins)
+    is_lost = np.bincount(hosts[targets], minlength=size) >= _FEWEST_OF_LOST
+    is_lost[hosts[site.verdicts == LinkVerdict.ALIVE]] = False
+    return is_lost[hosts[targets]]
 
 
 def by_file(kind: str) -> Group:

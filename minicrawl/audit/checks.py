@@ -53,7 +53,7 @@ from minicrawl.audit.detectors import (
     url,
 )
 from minicrawl.audit.fact_columns import NO_TARGET
-from minicrawl.audit.site import AuditedSite, Mask
+from minicrawl.audit.site import ISSUE_OF_FILES, ISSUE_OF_LINKS, AuditedSite, Mask
 from minicrawl.states import LinkVerdict, State
 from minicrawl.store.derived.checks import (
     EMPTY_IMAGE,
@@ -193,8 +193,6 @@ _DETECTORS: dict[str, Detector] = {
     "noindex-header": has("noindex_header"),
     "nofollow-page": has("nofollow"),
     "nofollow-links": more("nofollow_links"),
-    "link-to-noindex": links_to("noindex"),
-    "link-to-blocked": links_to("blocked"),
     "canonical-several": more("canonicals", 1),
     "canonical-dead": names("canonical", dead),
     "canonical-redirect": names("canonical", _MOVED),
@@ -237,11 +235,8 @@ _DETECTORS: dict[str, Detector] = {
     "uncompressed": Detector(_uncompressed),
     "uncached": lacks("cached"),
     # links and answers
-    "link-dead": links_to("dead"),
-    "link-dead-outside": links_to("dead_outside"),
-    "link-dead-unfollowed": finding("nofollow"),
-    "link-to-redirect": links_to("redirects"),
-    "link-to-copy": links_to("copies"),
+    **{issue: links_to(kind) for kind, issue in ISSUE_OF_LINKS.items()},
+    **{issue: finding(kind) for kind, issue in ISSUE_OF_FILES.items()},
     "link-single": linked(_single),
     "links-none": linked(_without_links),
     "links-many": linked(lambda site: site.html & (site.links.away_from > _MANY_LINKS)),
@@ -249,13 +244,6 @@ _DETECTORS: dict[str, Detector] = {
     "contact-malformed": more("bad_contacts"),
     "link-by-script": more("script_links"),
     "link-with-campaign": more("campaign_links"),
-    "anchor-missing": finding("anchor"),
-    "image-missing": finding("image"),
-    "style-missing": finding("style"),
-    "script-missing": finding("script"),
-    "manifest-missing": finding("manifest"),
-    "media-missing": finding("media"),
-    "preview-missing": finding("preview"),
     "preview-small": finding(SMALL_PREVIEW, numbered=True),
     **{f"{kind}{MISTYPED}": finding(f"{kind}{MISTYPED}") for kind in _MISTYPED},
     "style-blocked": finding("style-blocked"),

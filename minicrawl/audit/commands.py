@@ -79,6 +79,12 @@ def audit(
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
     ),
+    ignore: Path | None = option(
+        "Leave out what FILE accepts: lines of an issue, a pattern of pages or targets, the day on "
+        "which that ends, and the reason.",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    ),
     fail_on: tuple[str, ...] = option(
         "Exit 1 if there is an error, a warning or an error, or a new issue. Repeatable.",
         flag="--fail-on",
@@ -106,6 +112,7 @@ def audit(
         read_baseline,
     )
     from minicrawl.audit.formats import WRITERS
+    from minicrawl.audit.ignores import read_ignores
     from minicrawl.memory.allocator import mmap_large_arrays
     from minicrawl.own_files import replacing
 
@@ -120,7 +127,9 @@ def audit(
     names = list(issues)
     if built is not None and not issues:
         names = [one.name for one in chosen_checks(()) if one.name not in OF_A_SERVER]
-    with progress("pages") as advance, audited(store, names, host, advance) as result:
+    known = {one.name for one in chosen_checks(())}
+    ignores = [] if ignore is None else read_ignores(ignore, known)
+    with progress("pages") as advance, audited(store, names, host, advance, ignores) as result:
         file_of = str if built is None else lambda url: str(built.file_of(url) or url)
         whole = replace(result, file_of=file_of)
         earlier = None

@@ -16,6 +16,7 @@ import numpy as np
 from minicrawl.archive.record import key_of
 from minicrawl.audit.checks import SEVERITIES, Check, all_checks
 from minicrawl.audit.detectors import CHECKED, LINKS, LISTED, MARKUP, TIMED, near_duplicate
+from minicrawl.audit.ignores import Ignore
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
 from minicrawl.audit.places import place_of
@@ -267,11 +268,12 @@ def audited(
     names: Iterable[str] = (),
     host: str | None = None,
     progress: Progress = unreported,
+    ignores: Sequence[Ignore] = (),
 ) -> Iterator[SiteAudit]:
     """Audit a store, also while a crawl writes it; with `names`, run only these checks."""
     checks = chosen_checks(names)
     with snapshot(store) as view:
-        yield audit_of(view, checks, host, progress)
+        yield audit_of(view, checks, host, progress, ignores)
 
 
 def audit_of(
@@ -279,11 +281,12 @@ def audit_of(
     checks: Sequence[Check],
     host: str | None = None,
     progress: Progress = unreported,
+    ignores: Sequence[Ignore] = (),
 ) -> SiteAudit:
     """Run these checks on the pages of a snapshot, or on those of one host."""
     keys = UrlKeys(snapshot)
     noted = note_facts(snapshot, keys, part(progress, 0, _SHARE_OF_NOTING))
-    site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1), host)
+    site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1), host, ignores)
     keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
     lacks = {
         MARKUP: ""
@@ -298,12 +301,16 @@ def audit_of(
     missing = {name for name, _ in skipped}
     by_importance = snapshot.best.astype(np.int32)
     findings = [
-        IssueFinding(check, (check.by.find(site) & site.chosen)[by_importance], by_importance)
+        IssueFinding(check, _pages_with(check, site)[by_importance], by_importance)
         for check in checks
         if check.name not in missing
     ]
     partial = [(one.check.name, why) for one in findings if (why := _unseen(site, one.check))]
     return SiteAudit(site, findings, skipped, partial, int(np.count_nonzero(site.html)))
+
+
+def _pages_with(check: Check, site: AuditedSite) -> Mask:
+    return check.by.find(site) & site.chosen & ~site.ignored(check.name)
 
 
 def _unseen(site: AuditedSite, check: Check) -> str:

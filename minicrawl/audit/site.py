@@ -15,13 +15,15 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from minicrawl.audit.fact_columns import NO_TARGET, Alternate, FactColumns
+from minicrawl.audit.ignores import Ignore, ignored
 from minicrawl.audit.link_columns import Column, LinkColumns, link_columns
 from minicrawl.audit.noted_facts import UrlKeys, is_future
 from minicrawl.audit.page_facts import BIT, SESSION_ID
@@ -50,6 +52,20 @@ Mask: TypeAlias = Any
 """Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
 
 _BLOCKED = "-blocked"
+ISSUE_OF_LINKS = {
+    "dead": "link-dead",
+    "dead_outside": "link-dead-outside",
+    "redirects": "link-to-redirect",
+    "noindex": "link-to-noindex",
+    "blocked": "link-to-blocked",
+    "copies": "link-to-copy",
+}
+"""Issue of links to pages of each kind."""
+ISSUE_OF_FILES = {"nofollow": "link-dead-unfollowed"} | {
+    kind: f"{kind}-missing"
+    for kind in ("anchor", "image", "style", "script", "manifest", "media", "preview")
+}
+"""Issue of broken references of each kind; others have the name of their kind."""
 _HTML_URL = re.compile(r"^[^?]*(?:/|\.(?:x?html?|php|aspx?))(?:\?|$)")
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _MOST_HOPS, _MOST_DATES = 1000, 1 << 16
@@ -73,9 +89,14 @@ class AuditedSite:
     """Facts of all pages of a store, as arrays and masks with one entry per page."""
 
     def __init__(
-        self, snapshot: Snapshot, keys: UrlKeys, progress: Progress, host: str | None = None
+        self,
+        snapshot: Snapshot,
+        keys: UrlKeys,
+        progress: Progress,
+        host: str | None = None,
+        ignores: Sequence[Ignore] = (),
     ) -> None:
-        self.seen, self._keys, self._tell = snapshot, keys, progress
+        self.seen, self._keys, self._tell, self._ignores = snapshot, keys, progress, ignores
         self.chosen: Mask = np.ones(len(snapshot), np.bool_)
         if host is not None:
             self.chosen = np.isin(snapshot.host_of, hosts_named(snapshot, host))
@@ -87,6 +108,19 @@ class AuditedSite:
 
     def __len__(self) -> int:
         return len(self.seen)
+
+    def _ignored(self, issue: str) -> re.Pattern[str] | None:
+        return ignored(self._ignores, issue, datetime.fromtimestamp(self.now, UTC).date())
+
+    def _ignored_files(self, kind: str) -> re.Pattern[str] | None:
+        return self._ignored(ISSUE_OF_FILES.get(kind, kind))
+
+    def ignored(self, issue: str) -> Mask:
+        """Return the pages on which, or as whose targets, an issue is ignored."""
+        pattern = self._ignored(issue)
+        if pattern is None:
+            return self.none()
+        return url_numbers(self.seen, lambda url: pattern.match(url) is not None, np.bool_)
 
     def none(self) -> Mask:
         """Return a mask that selects no page."""
@@ -265,7 +299,7 @@ class AuditedSite:
     def link_kinds(self) -> dict[str, Mask]:
         """Kinds of pages that links are counted for."""
         dead_end = self.dead[self.ends] & ~(self.states == State.CANONICAL)
-        return {
+        kinds = {
             "redirects": self.is_in(*REDIRECTS) & ~dead_end,
             "noindex": self.noindex,
             "blocked": self.is_in(State.ROBOTS) & self.own,
@@ -273,6 +307,7 @@ class AuditedSite:
             "dead": dead_end & self.own,
             "dead_outside": dead_end & ~self.own,
         }
+        return {kind: mask & ~self.ignored(ISSUE_OF_LINKS[kind]) for kind, mask in kinds.items()}
 
     @cached_property
     def links(self) -> LinkColumns:
@@ -361,12 +396,14 @@ class AuditedSite:
         Those to files of the site that robots.txt forbids have a kind such as "style-blocked".
         """
         stored = None if kind is None else kind.removesuffix(_BLOCKED)
+        hidden = lru_cache(None)(self._ignored_files)
         for row in all_findings(self.seen.path, self.seen.connection, stored):
             if row.target in self._blocked_files:
                 row = row._replace(kind=row.kind + _BLOCKED)  # noqa: PLW2901
             elif row.target in self._unknown_files:
                 continue
-            if kind in (None, row.kind):
+            pattern = hidden(row.kind)
+            if kind in (None, row.kind) and not (pattern and pattern.match(row.target)):
                 yield row
 
     def finding(self, kind: str) -> Mask:

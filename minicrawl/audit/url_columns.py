@@ -40,7 +40,7 @@ _INDEX_FILE = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$")
 
 
 def url_numbers(
-    snapshot: Snapshot, number: Callable[[str], int], kind: type[np.integer[Any]] = np.int64
+    snapshot: Snapshot, number: Callable[[str], int], kind: type[np.generic] = np.int64
 ) -> NDArray[Any]:
     """Return the number of the URL of each page."""
     column, place, origins = np.zeros(len(snapshot), kind), 0, snapshot.origins

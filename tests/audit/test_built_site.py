@@ -98,3 +98,17 @@ def test_a_store_remembers_the_last_build(
     fixed = {(one["issue"], one["url"]) for one in document["fixed"]}
     assert {("link-dead", BASE), ("image-missing", f"{BASE}beds")} <= fixed
     assert ("link-dead", f"{BASE}gone") in {(one["issue"], one["url"]) for one in document["new"]}
+
+
+def test_links_of_markdown_files_are_checked(
+    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes = tmp_path / "notes"
+    (notes / "more").mkdir(parents=True)
+    (notes / "README.md").write_text("# Notes\n\n[more](more/a.md) and [lost](more/b.md)\n")
+    (notes / "more" / "a.md").write_text("[back](../README.md)\n")
+    assert main(["audit", str(notes), "--fail-on", "error"]) == 1
+    assert "link-dead  http://localhost/more/b.md" in capsys.readouterr().out
+    (built / "notes.md").write_text("[start](index.html) and [lost](lost.md)")
+    assert main(["audit", str(built), "--base", BASE]) == 0
+    assert f"link-dead  {BASE}lost.md" in capsys.readouterr().out

@@ -46,6 +46,16 @@ def test_a_missing_file_is_one_cause_whatever_style_asks_for_it(tmp_path: Path) 
     assert one.remedy == "Restore it, or remove the reference."
 
 
+def test_a_lost_host_is_one_cause_whatever_pages_of_it_are_linked(tmp_path: Path) -> None:
+    site = HeldOutSite()
+    lost = "https://verloren.example"
+    for number in range(4):
+        site.item(links=[f"{lost}/{number}-weg", f"{PARTNER}/{number}-weg", f"{PARTNER}/da"])
+    found = rows(causes(tmp_path, site, "link-dead-outside"))
+    alone = {("link", f"{PARTNER}/{number}-weg", 1) for number in range(4)}
+    assert found == {("site", lost, 4)} | alone
+
+
 def test_what_a_host_or_a_folder_lacks_is_one_cause(tmp_path: Path) -> None:
     site = HeldOutSite()
     for page in site.pages.values():

@@ -26,7 +26,14 @@ from minicrawl.report.files.data_set import DataSet
 from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.graph_folder import write_graph_folder
 from minicrawl.report.files.parquet import ROW_GROUP_BYTES, write_parquet
-from minicrawl.report.files.rows import GRAPH_FOLDER, WEB_ARCHIVES, WRITERS, Writer, lines_of
+from minicrawl.report.files.rows import (
+    GRAPH_FOLDER,
+    WEB_ARCHIVES,
+    WRITERS,
+    Writer,
+    lines_of,
+    parts_of,
+)
 from minicrawl.report.graph.source import unseen
 from minicrawl.report.links.written_links import RAW_COLUMNS, all_links
 from minicrawl.report.selected_graph import HostGraph, PageGraph
@@ -128,6 +135,9 @@ class Export:
             write = self._writer()
             with replacing(self.file) as draft:
                 write(draft)
+            for name, lines in parts_of(self.suffix, self.snapshot):
+                with replacing(self.file.with_name(name)) as draft:
+                    draft.writelines(lines)
         return self.rows
 
     def _writer(self) -> Write:

@@ -30,6 +30,12 @@ def lines_of(suffix: str) -> Callable[[Any, Callable[[str], None]], Iterator[byt
     return getattr(WRITERS.get(suffix), "lines", None)
 
 
+def parts_of(suffix: str, snapshot: Any) -> Iterator[tuple[str, Iterator[bytes]]]:
+    """Yield names and lines of the files that belong beside such a file, as a long sitemap has."""
+    parts = getattr(WRITERS.get(suffix), "parts", None)
+    return iter(()) if parts is None else parts(snapshot)
+
+
 def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
     """Write CSV by RFC 4180, but with Unix line ends."""
     _write_cells(blocks, file, columns, ",")

@@ -113,6 +113,7 @@ def make_store(folder: Path) -> Made:
     for command in ("index", "rank pagerank", f"lab judge ink {said}", f"backlinks {LINKED}"):
         _made(command, folder)  # `backlinks` makes the index of links
     _made("audit --out known.json", folder)
+    (folder / "ignored").write_text("csp-missing * 9999-12-31 the proxy will send it\n")
     (folder / "labels.csv").write_text("".join(f"{url},{grade}\n" for url, grade in GRADES))
     (folder / "verdicts.csv").write_text(f"sea,{LINKED},good\n")
     (folder / "there.csv").write_text("")
@@ -193,6 +194,7 @@ STORE_VALUES = {
     "--verdicts": ["verdicts.csv"],
     "--out": ["issues.json"],
     "--baseline": ["known.json"],
+    "--ignore": ["ignored"],
     "--fail-on": ["error"],
     "audit --base": ["https://x.example/"],
 }

@@ -1,0 +1,57 @@
+"""Issues that the owner of a site accepts, each with a reason and a day on which that ends.
+
+A file has a line for each, with `#` before a comment; patterns have `*` for any letters:
+
+    # issue            page or target               until       reason
+    csp-missing        *                            2027-03-31  the proxy will send it
+    link-dead-outside  https://partner.example/*    2026-12-24  they restore it before Christmas
+
+A line that has ended ignores nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from datetime import date
+from fnmatch import translate
+from pathlib import Path
+from typing import NamedTuple
+
+from minicrawl.errors import UsageError
+
+_COLUMNS = 4
+
+
+class Ignore(NamedTuple):
+    """An issue that is accepted on the pages, or for the targets, that a pattern matches."""
+
+    issue: str
+    pattern: re.Pattern[str]
+    until: date
+    reason: str
+
+
+def read_ignores(file: Path, known: Collection[str]) -> list[Ignore]:
+    """Return the lines of a file; raise UsageError if one is not as it should be."""
+    ignores = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        parts = line.split(maxsplit=_COLUMNS - 1)
+        try:
+            issue, pattern, until, reason = parts
+            day = date.fromisoformat(until)
+        except ValueError as error:
+            expected = "write issue, pattern, day such as 2027-03-31, and reason"
+            raise UsageError(f"{file}:{number}: {expected}") from error
+        if issue not in known:
+            raise UsageError(f"{file}:{number}: {issue!r} is not an issue")
+        ignores.append(Ignore(issue, re.compile(translate(pattern)), day, reason))
+    return ignores
+
+
+def ignored(ignores: Sequence[Ignore], issue: str, today: date) -> re.Pattern[str] | None:
+    """Return a pattern of what is ignored today for an issue; None for nothing."""
+    patterns = [one.pattern.pattern for one in ignores if one.issue == issue and one.until >= today]
+    return re.compile("|".join(patterns)) if patterns else None
