@@ -20,38 +20,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from minicrawl import ext
+from minicrawl.audit import detectors as find
 from minicrawl.audit.causes import by_end, by_hash, by_head, by_twin
-from minicrawl.audit.detectors import (
-    LISTED,
-    TIMED,
-    Detector,
-    canonical_elsewhere,
-    canonical_loop,
-    dead,
-    endless,
-    finding,
-    has,
-    is_copy,
-    lacks,
-    linked,
-    links_to,
-    listed,
-    missing,
-    more,
-    names,
-    near_duplicate,
-    no_return,
-    no_way_back,
-    noindex,
-    over,
-    own,
-    shared,
-    slow,
-    state,
-    translated,
-    under,
-    url,
-)
 from minicrawl.audit.fact_columns import NO_TARGET
 from minicrawl.audit.site import ISSUE_OF_FILES, ISSUE_OF_LINKS, AuditedSite, Mask
 from minicrawl.states import LinkVerdict, State
@@ -69,7 +39,7 @@ SEVERITIES = (ERROR, WARNING, NOTICE)
 _LATE_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 0.8, 5, 20, 500_000, 2_000
 _OK, _TEMPORARY, _SERVER_ERROR = 200, (302, 303, 307), 500
 _MANY_LINKS = 500
-_MISTYPED = ("style", "script", "image", "manifest", "preview")
+_MISTYPED = ("style", "script", "image", "manifest", "preview", "sitemap")
 
 
 class Check(NamedTuple):
@@ -78,7 +48,7 @@ class Check(NamedTuple):
     name: str
     severity: str
     text: str
-    by: Detector
+    by: find.Detector
     gain: str = ""
     """What pages do once it is mended, after their number."""
 
@@ -96,31 +66,7 @@ class Check(NamedTuple):
 
 def _chained(site: AuditedSite) -> Mask:
     is_chain = site.whose_target("canonical", site.target("canonical") >= 0)
-    return is_chain & ~canonical_loop(site)
-
-
-def _on_http(site: AuditedSite) -> Mask:
-    return site.html & ~site.flag("is_https") & site.has_https
-
-
-def _without_hsts(site: AuditedSite) -> Mask:
-    return site.html & site.flag("is_https") & ~site.flag("hsts")
-
-
-def _late(site: AuditedSite) -> Mask:
-    return site.own & site.was_read & (site.first_byte_s > _LATE_S)
-
-
-def _uncompressed(site: AuditedSite) -> Mask:
-    return site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
-
-
-def _single(site: AuditedSite) -> Mask:
-    return site.indexable & (site.links.to == 1) & ~site.of(site.seeds)
-
-
-def _without_links(site: AuditedSite) -> Mask:
-    return site.html & site.was_read & (site.links.away_from == 0) & ~site.flag("nofollow")
+    return is_chain & ~find.canonical_loop(site)
 
 
 def _failing(site: AuditedSite) -> Mask:
@@ -133,158 +79,169 @@ def _temporary(site: AuditedSite) -> Mask:
     return site.own & is_temporary & (site.links.to > 0)
 
 
-def _refreshing(site: AuditedSite) -> Mask:
-    return site.is_in(State.MOVED) & (site.status == _OK)
-
-
-def _to_dead(site: AuditedSite) -> Mask:
-    return site.is_in(State.MOVED) & site.dead[site.ends] & ~endless(site)
-
-
-def _orphan(site: AuditedSite) -> Mask:
-    return site.was_read & (site.links.to == 0) & ~site.of(site.seeds) & ~site.is_end
-
-
 def _unlisted(site: AuditedSite) -> Mask:
     is_original = site.target("canonical") == NO_TARGET
     return site.listed.any() & site.indexable & is_original & ~site.listed
 
 
-_MOVED, _BLOCKED, _COPY = state(State.MOVED), state(State.ROBOTS), state(State.CANONICAL)
+_MOVED, _BLOCKED, _COPY = (
+    find.state(State.MOVED),
+    find.state(State.ROBOTS),
+    find.state(State.CANONICAL),
+)
 
-_DETECTORS: dict[str, Detector] = {
+_DETECTORS: dict[str, find.Detector] = {
     # texts of the page in results
-    "title-missing": missing("title"),
-    "title-duplicate": shared("title"),
-    "title-long": over("title_chars", 70),
-    "title-short": under("title_chars", 10),
-    "title-several": more("titles", 1),
-    "description-missing": missing("description"),
-    "description-duplicate": shared("description"),
-    "description-long": over("description_chars", 170),
-    "description-short": under("description_chars", 50),
-    "description-several": more("descriptions", 1),
-    "h1-missing": missing("h1"),
-    "h1-duplicate": shared("h1"),
-    "h1-long": over("h1_chars", 80),
-    "h1-short": under("h1_chars", 3),
-    "h1-several": more("h1s", 1),
-    "heading-order": has("skips_heading"),
+    "title-missing": find.missing("title"),
+    "title-duplicate": find.shared("title"),
+    "title-long": find.over("title_chars", 70),
+    "title-short": find.under("title_chars", 10),
+    "title-several": find.more("titles", 1),
+    "description-missing": find.missing("description"),
+    "description-duplicate": find.shared("description"),
+    "description-long": find.over("description_chars", 170),
+    "description-short": find.under("description_chars", 50),
+    "description-several": find.more("descriptions", 1),
+    "h1-missing": find.missing("h1"),
+    "h1-duplicate": find.shared("h1"),
+    "h1-long": find.over("h1_chars", 80),
+    "h1-short": find.under("h1_chars", 3),
+    "h1-several": find.more("h1s", 1),
+    "heading-order": find.has("skips_heading"),
     # markup
-    "image-without-alt": more("without_alt"),
-    "language-missing": lacks("html_lang"),
-    "viewport-missing": lacks("viewport"),
-    "charset-missing": lacks("charset"),
-    "doctype-missing": lacks("doctype"),
-    "structured-data-broken": has("bad_json"),
-    "meta-refresh": has("refresh"),
-    "meta-refresh-now": own(_refreshing, group=by_end),
-    "charset-conflict": more("charset_conflict"),
-    "id-duplicate": more("repeated_ids"),
-    "error-text": more("error_texts"),
-    "directory-listing": more("listing"),
-    "structured-data-incomplete": more("data_gaps"),
-    "text-thin": under("words", _THIN_WORDS, or_none=True),
-    "text-filler": has("filler"),
-    "duplicate": own(state(State.ALIAS), group=by_end),
-    "duplicate-near": Detector(near_duplicate, group=by_hash("text")),
+    "image-without-alt": find.more("without_alt"),
+    "language-missing": find.lacks("html_lang"),
+    "viewport-missing": find.lacks("viewport"),
+    "charset-missing": find.lacks("charset"),
+    "doctype-missing": find.lacks("doctype"),
+    "structured-data-broken": find.has("bad_json"),
+    "meta-refresh": find.has("refresh"),
+    "meta-refresh-now": find.own(
+        lambda site: site.is_in(State.MOVED) & (site.status == _OK), group=by_end
+    ),
+    "charset-conflict": find.more("charset_conflict"),
+    "id-duplicate": find.more("repeated_ids"),
+    "error-text": find.more("error_texts"),
+    "directory-listing": find.more("listing"),
+    "structured-data-incomplete": find.more("data_gaps"),
+    "text-thin": find.under("words", _THIN_WORDS, or_none=True),
+    "text-filler": find.has("filler"),
+    "duplicate": find.own(find.state(State.ALIAS), group=by_end),
+    "duplicate-near": find.Detector(find.near_duplicate, group=by_hash("text")),
     # indexing
-    "noindex-meta": has("noindex_meta"),
-    "noindex-header": has("noindex_header"),
-    "nofollow-page": has("nofollow"),
-    "nofollow-links": more("nofollow_links"),
-    "canonical-several": more("canonicals", 1),
-    "canonical-dead": names("canonical", dead),
-    "canonical-redirect": names("canonical", _MOVED),
-    "canonical-noindex": names("canonical", noindex),
-    "canonical-blocked": names("canonical", _BLOCKED),
-    "canonical-chain": Detector(_chained, group=by_head("canonical")),
-    "canonical-loop": Detector(canonical_loop, group=by_head("canonical")),
-    "canonical-in-body": more("canonical_late"),
-    "canonical-elsewhere": Detector(canonical_elsewhere, group=by_head("canonical")),
+    "noindex-meta": find.has("noindex_meta"),
+    "noindex-header": find.has("noindex_header"),
+    "nofollow-page": find.has("nofollow"),
+    "nofollow-links": find.more("nofollow_links"),
+    "canonical-several": find.more("canonicals", 1),
+    "canonical-dead": find.names("canonical", find.dead),
+    "canonical-redirect": find.names("canonical", _MOVED),
+    "canonical-noindex": find.names("canonical", find.noindex),
+    "canonical-blocked": find.names("canonical", _BLOCKED),
+    "canonical-chain": find.Detector(_chained, group=by_head("canonical")),
+    "canonical-loop": find.Detector(find.canonical_loop, group=by_head("canonical")),
+    "canonical-in-body": find.more("canonical_late"),
+    "canonical-elsewhere": find.Detector(find.canonical_elsewhere, group=by_head("canonical")),
     # languages and pagination
-    "language-other": more("other_language"),
-    "hreflang-unknown": has("unknown_hreflang"),
-    "hreflang-twice": has("twice_hreflang"),
-    "hreflang-without-self": has("no_self_hreflang"),
-    "hreflang-without-default": has("no_default_hreflang"),
-    "hreflang-without-return": Detector(no_return),
-    "hreflang-dead": translated(dead),
-    "hreflang-redirect": translated(_MOVED),
-    "hreflang-not-canonical": translated(is_copy),
-    "hreflang-noindex": translated(noindex),
-    "pagination-dead-next": names("next", dead),
-    "pagination-dead-prev": names("prev", dead),
-    "pagination-without-return": Detector(no_way_back),
+    "language-other": find.more("other_language"),
+    "hreflang-unknown": find.has("unknown_hreflang"),
+    "hreflang-twice": find.has("twice_hreflang"),
+    "hreflang-without-self": find.has("no_self_hreflang"),
+    "hreflang-without-default": find.has("no_default_hreflang"),
+    "hreflang-without-return": find.Detector(find.no_return),
+    "hreflang-dead": find.translated(find.dead),
+    "hreflang-redirect": find.translated(_MOVED),
+    "hreflang-not-canonical": find.translated(find.is_copy),
+    "hreflang-noindex": find.translated(find.noindex),
+    "pagination-dead-next": find.names("next", find.dead),
+    "pagination-dead-prev": find.names("prev", find.dead),
+    "pagination-without-return": find.Detector(find.no_way_back),
     # security
-    "mixed-content": more("mixed"),
-    "form-insecure": has("insecure_form"),
-    "password-exposed": more("open_password"),
-    "cookie-weak": more("weak_cookies"),
-    "link-to-http": links_to("insecure"),
-    "page-on-http": Detector(_on_http),
-    "hsts-missing": Detector(_without_hsts),
-    "csp-missing": lacks("csp"),
+    "mixed-content": find.more("mixed"),
+    "form-insecure": find.has("insecure_form"),
+    "password-exposed": find.more("open_password"),
+    "cookie-weak": find.more("weak_cookies"),
+    "link-to-http": find.links_to("insecure"),
+    "page-on-http": find.Detector(lambda site: site.html & ~site.flag("is_https") & site.has_https),
+    "hsts-missing": find.Detector(
+        lambda site: site.html & site.flag("is_https") & ~site.flag("hsts")
+    ),
+    "csp-missing": find.lacks("csp"),
     # speed
-    "slow": own(slow, attrgetter("seconds")),
-    "slow-first-byte": Detector(_late, TIMED, attrgetter("first_byte_s")),
-    "page-large": more("size", _LARGE),
-    "page-heavy": finding(HEAVY_PAGE, numbered=True),
-    "image-large": finding(LARGE_IMAGE, numbered=True),
-    "image-empty": finding(EMPTY_IMAGE),
-    "uncompressed": Detector(_uncompressed),
-    "uncached": lacks("cached"),
+    "slow": find.own(find.slow, attrgetter("seconds")),
+    "slow-first-byte": find.own(
+        lambda site: site.was_read & (site.first_byte_s > _LATE_S), attrgetter("first_byte_s")
+    )._replace(needs=find.TIMED),
+    "page-large": find.more("size", _LARGE),
+    "page-heavy": find.finding(HEAVY_PAGE, numbered=True),
+    "image-large": find.finding(LARGE_IMAGE, numbered=True),
+    "image-empty": find.finding(EMPTY_IMAGE),
+    "uncompressed": find.Detector(
+        lambda site: site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
+    ),
+    "uncached": find.lacks("cached"),
     # links and answers
-    **{issue: links_to(kind) for kind, issue in ISSUE_OF_LINKS.items()},
-    **{issue: finding(kind) for kind, issue in ISSUE_OF_FILES.items()},
-    "link-single": linked(_single),
-    "links-none": linked(_without_links),
-    "links-many": linked(lambda site: site.html & (site.links.away_from > _MANY_LINKS)),
-    "link-malformed": more("bad_links"),
-    "contact-malformed": more("bad_contacts"),
-    "link-by-script": more("script_links"),
-    "link-with-campaign": more("campaign_links"),
-    "preview-small": finding(SMALL_PREVIEW, numbered=True),
-    **{f"{kind}{MISTYPED}": finding(f"{kind}{MISTYPED}") for kind in _MISTYPED},
-    "style-blocked": finding("style-blocked"),
-    "script-blocked": finding("script-blocked"),
-    "page-as-text": own(lambda site: site.sent_as_text),
-    "page-missing": own(state(State.NOT_FOUND)),
-    "server-error": own(_failing),
-    "error-page": more("says_missing"),
-    "soft-404": finding("soft-404"),
+    **{issue: find.links_to(kind) for kind, issue in ISSUE_OF_LINKS.items()},
+    **{issue: find.finding(kind) for kind, issue in ISSUE_OF_FILES.items()},
+    "link-single": find.linked(
+        lambda site: site.indexable & (site.links.to == 1) & ~site.of(site.seeds)
+    ),
+    "links-none": find.linked(
+        lambda site: (
+            site.html & site.was_read & (site.links.away_from == 0) & ~site.flag("nofollow")
+        )
+    ),
+    "links-many": find.linked(lambda site: site.html & (site.links.away_from > _MANY_LINKS)),
+    "link-malformed": find.more("bad_links"),
+    "contact-malformed": find.more("bad_contacts"),
+    "link-by-script": find.more("script_links"),
+    "link-with-campaign": find.more("campaign_links"),
+    "preview-small": find.finding(SMALL_PREVIEW, numbered=True),
+    **{f"{kind}{MISTYPED}": find.finding(f"{kind}{MISTYPED}") for kind in _MISTYPED},
+    "style-blocked": find.finding("style-blocked"),
+    "script-blocked": find.finding("script-blocked"),
+    "page-as-text": find.own(lambda site: site.sent_as_text),
+    "page-missing": find.own(find.state(State.NOT_FOUND)),
+    "server-error": find.own(_failing),
+    "error-page": find.more("says_missing"),
+    "soft-404": find.finding("soft-404"),
     # redirects and structure
-    "redirect-loop": own(endless),
-    "redirect-chain": own(lambda site: site.hops > 1, attrgetter("hops"), by_end),
-    "redirect-temporary": linked(_temporary),
-    "redirect-to-dead": own(_to_dead, group=by_end),
-    "orphan": linked(_orphan),
-    "deep": own(lambda site: site.was_read & (site.depth > _DEEP), attrgetter("depth")),
+    "redirect-loop": find.own(find.endless),
+    "redirect-chain": find.own(lambda site: site.hops > 1, attrgetter("hops"), by_end),
+    "redirect-temporary": find.linked(_temporary),
+    "redirect-to-dead": find.own(
+        lambda site: site.is_in(State.MOVED) & site.dead[site.ends] & ~find.endless(site),
+        group=by_end,
+    ),
+    "orphan": find.linked(
+        lambda site: site.was_read & (site.links.to == 0) & ~site.of(site.seeds) & ~site.is_end
+    ),
+    "deep": find.own(lambda site: site.was_read & (site.depth > _DEEP), attrgetter("depth")),
     # accessibility
-    "control-without-name": more("nameless"),
-    "input-without-label": more("unlabelled"),
-    "link-text-vague": more("vague_links"),
-    "frame-without-title": more("untitled_frames"),
-    "zoom-disabled": more("zoom_off"),
-    "image-without-size": more("unsized"),
+    "control-without-name": find.more("nameless"),
+    "input-without-label": find.more("unlabelled"),
+    "link-text-vague": find.more("vague_links"),
+    "frame-without-title": find.more("untitled_frames"),
+    "zoom-disabled": find.more("zoom_off"),
+    "image-without-size": find.more("unsized"),
     # sitemaps
-    "sitemap-dead": listed(dead),
-    "sitemap-redirect": listed(_MOVED),
-    "sitemap-noindex": listed(noindex),
-    "sitemap-blocked": listed(_BLOCKED),
-    "sitemap-copy": listed(_COPY),
-    "sitemap-without": Detector(_unlisted, LISTED),
-    "sitemap-future": listed(lambda site: site.listed_ahead),
+    "sitemap-dead": find.listed(find.dead),
+    "sitemap-redirect": find.listed(_MOVED),
+    "sitemap-noindex": find.listed(find.noindex),
+    "sitemap-blocked": find.listed(_BLOCKED),
+    "sitemap-copy": find.listed(_COPY),
+    "sitemap-without": find.Detector(_unlisted, find.LISTED),
+    "sitemap-future": find.listed(lambda site: site.listed_ahead),
     # URLs
-    "url-upper-case": url("upper"),
-    "url-underscore": url("underscore"),
-    "url-twin": Detector(lambda site: site.twins != 0, "", group=by_twin),
-    "url-session": own(lambda site: site.has_session),
-    "url-long": url("long"),
-    "url-non-ascii": url("non_ascii"),
-    "url-double-slash": url("double_slash"),
-    "url-space": url("space"),
-    "url-parameters": url("many_parameters"),
+    "url-upper-case": find.url("upper"),
+    "url-underscore": find.url("underscore"),
+    "url-twin": find.Detector(lambda site: site.twins != 0, "", group=by_twin),
+    "url-session": find.own(lambda site: site.has_session),
+    "url-long": find.url("long"),
+    "url-non-ascii": find.url("non_ascii"),
+    "url-double-slash": find.url("double_slash"),
+    "url-space": find.url("space"),
+    "url-parameters": find.url("many_parameters"),
 }
 
 

@@ -301,16 +301,13 @@ def audit_of(
     missing = {name for name, _ in skipped}
     by_importance = snapshot.best.astype(np.int32)
     findings = [
-        IssueFinding(check, _pages_with(check, site)[by_importance], by_importance)
+        IssueFinding(check, pages[by_importance], by_importance)
         for check in checks
         if check.name not in missing
+        for pages in (check.by.find(site) & site.chosen & ~site.ignored(check.name),)
     ]
     partial = [(one.check.name, why) for one in findings if (why := _unseen(site, one.check))]
     return SiteAudit(site, findings, skipped, partial, int(np.count_nonzero(site.html)))
-
-
-def _pages_with(check: Check, site: AuditedSite) -> Mask:
-    return check.by.find(site) & site.chosen & ~site.ignored(check.name)
 
 
 def _unseen(site: AuditedSite, check: Check) -> str:

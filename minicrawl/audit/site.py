@@ -63,7 +63,7 @@ ISSUE_OF_LINKS = {
 """Issue of links to pages of each kind."""
 ISSUE_OF_FILES = {"nofollow": "link-dead-unfollowed"} | {
     kind: f"{kind}-missing"
-    for kind in ("anchor", "image", "style", "script", "manifest", "media", "preview")
+    for kind in ("anchor", "image", "style", "script", "manifest", "media", "preview", "sitemap")
 }
 """Issue of broken references of each kind; others have the name of their kind."""
 _HTML_URL = re.compile(r"^[^?]*(?:/|\.(?:x?html?|php|aspx?))(?:\?|$)")
@@ -338,11 +338,8 @@ class AuditedSite:
 
     def target(self, head: str) -> Column:
         """Return the target of a head element of each page: canonical, next or prev."""
-        key = self._facts.heads.get(head)
-        return self._no_targets() if key is None else key
-
-    def _no_targets(self) -> Column:
-        return np.full(len(self), NO_TARGET, np.int32)
+        none = np.full(len(self), NO_TARGET, np.int32)
+        return self._facts.heads.get(head, none)
 
     def whose_target(self, head: str, is_wanted: Mask) -> Mask:
         """Return the pages whose canonical, next or prev is one of these."""

@@ -18,7 +18,14 @@ from minicrawl.checking.body_reader import BodyReader
 from minicrawl.checking.link_asker import VALID_S, Hops, LinkAsker, came_to_their_end
 from minicrawl.checking.requisites import keep_files, keep_requisites
 from minicrawl.checking.soft_404s import MissingPages
-from minicrawl.checking.targets import Sources, external_urls, joined, keep_all_findings, targets_of
+from minicrawl.checking.targets import (
+    Sources,
+    external_urls,
+    joined,
+    keep_all_findings,
+    named_sitemaps,
+    targets_of,
+)
 from minicrawl.crawl.events import Checking, Listener, Noted
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
@@ -132,7 +139,8 @@ async def check(
     with snapshot(store) as view:
         urls = set(external_urls(view)) if external else set[str]()
         targets = await targets_of(view, emit)
-        needed = joined(targets.assets, targets.previews) if assets else {}
+        files = joined(targets.assets, targets.previews, named_sitemaps(view))
+        needed = files if assets else {}
         links = targets.links if external else {}
         waiting = urls | _unjudged(view, needed | links)
     fresh = {row.url for row in _checked_lately(store, clock.today())}

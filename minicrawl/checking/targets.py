@@ -22,6 +22,7 @@ from minicrawl.report.links.verdicts import SHOWN, verdicts_of
 from minicrawl.report.links.written_links import PageReferences
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.states import READ_STATES, LinkVerdict, State
+from minicrawl.store import tables
 from minicrawl.store.derived.checks import (
     EMPTY_IMAGE,
     HEAVY_PAGE,
@@ -35,7 +36,8 @@ from minicrawl.store.derived.checks import (
 )
 from minicrawl.web.html.references import Reference
 from minicrawl.web.responses.types import HTML_TYPES
-from minicrawl.web.urls import origin
+from minicrawl.web.robots.rules import Rules
+from minicrawl.web.urls import canonical, origin
 
 NO_ANCHOR = "anchor"
 _LARGE_BYTES, _SMALL_BYTES, _HEAVY_BYTES = 500_000, 4_000, 5_000_000
@@ -184,6 +186,20 @@ async def targets_of(snapshot: Snapshot, emit: Listener) -> Targets:
             if references.has(url):
                 anchors.found(url, of_page.anchors)
         return Targets(assets, links, list(anchors.missing(references)), previews, choices)
+
+
+def named_sitemaps(snapshot: Snapshot) -> Sources:
+    """Return the sitemaps that robots.txt files name, each with the first page read of its host."""
+    named: Sources = defaultdict(dict)
+    pages = np.flatnonzero(snapshot.was_read)
+    ids, firsts = np.unique(snapshot.host_of[pages], return_index=True)
+    first_of = dict(zip(ids.tolist(), pages[firsts].tolist(), strict=True))
+    for host in tables.hosts(snapshot.connection):
+        if host.robots and host.id in first_of:
+            for written in Rules.from_text(host.robots).sitemaps:
+                url = canonical(written, f"{host.origin}/")
+                _add(named, url, first_of[host.id], "sitemap", "")
+    return named
 
 
 def joined(*parts: Sources) -> Sources:

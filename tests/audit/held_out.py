@@ -66,6 +66,7 @@ class HeldOutSite:
         self.truth: set[tuple[str, str]] = set()
         self.copies: tuple[str, ...] = ()  # two equal pages
         self.forbidden: list[str] = []
+        self.sitemaps = ["/index.xml"]
         self.extra_listed: list[str] = []
         self._hubs = [self.add(path) for path in _HUBS]
         self._number = 0
@@ -131,7 +132,8 @@ class HeldOutSite:
             return httpx.Response(410 if "weg" in path else 200, html="<title>Partner</title>")
         if path == "/robots.txt":
             rules = "".join(f"Disallow: {one}\n" for one in self.forbidden)
-            return httpx.Response(200, text=f"User-agent: *\n{rules}Sitemap: {HOST}/index.xml\n")
+            named = "".join(f"Sitemap: {HOST}{one}\n" for one in self.sitemaps)
+            return httpx.Response(200, text=f"User-agent: *\n{rules}{named}")
         if path == "/index.xml":
             entry = f"<sitemap><loc>{HOST}/karte.xml.gz</loc></sitemap>"
             return httpx.Response(200, text=f"<sitemapindex>{entry}</sitemapindex>")
@@ -594,6 +596,8 @@ def site_of_files() -> HeldOutSite:
     """Return a site with faults of files, and next to them files that look faulty and are not."""
     site = HeldOutSite()
     site.forbidden.append("/gesperrt/")
+    site.sitemaps += ["/fehlt.xml", "/seite.xml"]
+    site.truth |= {("sitemap-missing", "/"), ("sitemap-mistyped", "/")}
 
     def file(path: str, kind: str, size: int) -> None:
         raw, headers = b"x" * size, {"content-type": kind, "content-length": str(size)}
@@ -604,6 +608,7 @@ def site_of_files() -> HeldOutSite:
     file("/seite.js", "text/html; charset=utf-8", 9)
     file("/alt.js", "text/javascript", 9)
     file("/seite.png", "text/html", 9)
+    file("/seite.xml", "text/html", 9)
     file("/leer.png", "image/png", 0)
     file("/karte.svg", "image/svg+xml", 900)
     file("/seite.webmanifest", "text/html", 9)
