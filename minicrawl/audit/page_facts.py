@@ -54,6 +54,7 @@ LAYOUT = np.dtype(
     ]
 )
 """Layout of the numbers of a page."""
+_MOST = {name: np.iinfo(LAYOUT[name]).max for name in LAYOUT.names or ()}
 
 _MOST_READ = 2_000_000
 """Most characters of markup that are read; no page made by people is longer."""
@@ -236,7 +237,7 @@ class _Page:
         for name, value in zip(_HASHES, hashes, strict=True):
             numbers[name] = value
         for name, value in (counts | {"size": size}).items():
-            numbers[name] = min(value, np.iinfo(LAYOUT[name]).max)
+            numbers[name] = min(value, _MOST[name])
         alternates = [
             one for one in self._references if one.kind not in _RELATIONS or one.url != self._url
         ]

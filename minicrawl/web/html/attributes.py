@@ -72,6 +72,8 @@ _SHORT = len("&#12345678;")
 
 def unescaped(text: str) -> str:
     """Return text with its character references decoded."""
+    if "&" not in text:
+        return text
     return unescape(text if len(text) <= _SHORT else _LONG_NUMBER.sub(r"&#0\1", text))
 
 
