@@ -186,7 +186,7 @@ def endless(site: AuditedSite) -> Mask:
 
 
 def slow(site: AuditedSite) -> Mask:
-    return site.own & site.was_read & (site.seconds > _SLOW_S)
+    return site.own & site.was_read & (site.answers.seconds > _SLOW_S)
 
 
 def near_duplicate(site: AuditedSite) -> Mask:

@@ -334,12 +334,9 @@ class _Page:
             self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
 
     def read_form(self, said: dict[str, str]) -> None:
-        """Note a form."""
-        self._note(insecure_form=self._is_https and _is_insecure(said.get("action", "")))
-
-    def read_button(self, said: dict[str, str]) -> None:
-        """Note a button that sends its form elsewhere."""
-        self._note(insecure_form=self._is_https and _is_insecure(said.get("formaction", "")))
+        """Note a form, or a control that sends its form elsewhere."""
+        target = said.get("action") or said.get("formaction", "")
+        self._note(insecure_form=self._is_https and _is_insecure(target))
 
     def read_html(self, said: dict[str, str]) -> None:
         """Note the language of the page."""
@@ -364,8 +361,8 @@ _READERS = {
     "meta": _Page.read_meta,
     "a": _Page.read_anchor,
     "form": _Page.read_form,
-    "button": _Page.read_button,
-    "input": _Page.read_button,
+    "button": _Page.read_form,
+    "input": _Page.read_form,
     "html": _Page.read_html,
 }
 _RARE = {"a": ("nofollow", "sess", "sid="), "button": ("formaction",), "input": ("formaction",)}
