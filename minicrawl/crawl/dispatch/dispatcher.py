@@ -18,6 +18,7 @@ from minicrawl.crawl.dispatch.host_turns import HostTurns
 from minicrawl.crawl.events import Reason, Settled
 from minicrawl.crawl.hosts.addresses import Rank
 from minicrawl.crawl.hosts.host import Host
+from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.slots import Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.progress import ImportanceLimit, are_bytes_spent, most_pages
@@ -47,12 +48,13 @@ class Dispatcher:
             context, parts.onboarding, parts.slots, parts.leases, parts.traps, parts.ends
         )
         self._host_turns = HostTurns(
-            context.settings,
             parts.onboarding,
+            parts.side_requests,
             parts.slots,
             parts.traps.quotas,
             parts.leases,
             parts.introducer,
+            resolve_targets(context.settings),
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = int(context.recorder.counters.number("fetched"))

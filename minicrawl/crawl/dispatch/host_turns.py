@@ -8,15 +8,15 @@ whatever happens.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Set
+from dataclasses import dataclass, field
 from functools import partial
 
-from minicrawl.config import Settings
 from minicrawl.crawl.admission.quotas import Quotas
 from minicrawl.crawl.hosts.addresses import Rank
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.politeness import resolve_targets
+from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, RequestSlots, Standing
 from minicrawl.crawl.schedule.leases import LeaseScheduler
@@ -24,76 +24,72 @@ from minicrawl.crawl.settle.posting import PageIntroducer
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
+@dataclass(slots=True, eq=False)
 class HostTurns:
-    """Hosts that are being onboarded. `under_way` has their ids."""
+    """Turns of hosts that are being onboarded, with their ids."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        onboarding: HostOnboarding,
-        slots: RequestSlots,
-        quotas: Quotas,
-        leases: LeaseScheduler,
-        introducer: PageIntroducer,
-    ) -> None:
-        self._onboarding, self._slots, self._quotas = onboarding, slots, quotas
-        self._leases, self._introducer = leases, introducer
-        self._hosts, self._clock = onboarding.requests.hosts, onboarding.requests.clock
-        self._targets = resolve_targets(settings)
-        self.under_way: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+    onboarding: HostOnboarding
+    requests: SideRequests
+    slots: RequestSlots
+    quotas: Quotas
+    leases: LeaseScheduler
+    introducer: PageIntroducer
+    targets: Set[str]
+    """Addresses that --resolve names."""
+    under_way: set[int] = field(default_factory=set)
+    tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def begin(self, host: Host, rank: Rank, now: float) -> Coroutine[None, None, None]:
         """Begin the turn of a host; `rank` is that of the page that needs it."""
-        slot = self._slots.take(now, host.id, Standing.of(host, is_known=False))
-        self._quotas.spend_on_host(host.id)
+        slot = self.slots.take(now, host.id, Standing.of(host, is_known=False))
+        self.quotas.spend_on_host(host.id)
         self.under_way.add(host.id)
         return self._learn(host, slot, rank)
 
     def cancel(self) -> None:
         """Cancel all turns of hosts: no more pages will be requested."""
-        for task in tuple(self._tasks):
+        for task in tuple(self.tasks):
             task.cancel()
 
     async def _learn(self, host: Host, slot: RequestSlot, rank: Rank) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._tasks.add(task)
+        self.tasks.add(task)
         try:
-            with self._slots.held(slot, partial(self._go_behind, host)):
-                if await self._onboarding.locate(host):
+            with self.slots.held(slot, partial(self._go_behind, host)):
+                if await self.onboarding.locate(host):
                     # Hosts at one address share a quota of pages, unless --resolve names it.
-                    if host.address is not None and host.address not in self._targets:
-                        self._quotas.locate(host.id, host.address)
+                    if host.address is not None and host.address not in self.targets:
+                        self.quotas.locate(host.id, host.address)
                     await self._ask(host, rank)
         finally:
-            self._tasks.discard(task)
+            self.tasks.discard(task)
             self.under_way.discard(host.id)
             # Last, and however the turn ended: leasing the page has paused the host, and nothing
             # else resumes it.
-            self._hosts.resume_when_ready(host, self._clock.now())
+            self.requests.hosts.resume_when_ready(host, self.requests.clock.now())
 
     def _go_behind(self, host: Host) -> None:
         """Let the host, which is silent, wait for hosts that were never asked before."""
-        due = self._slots.when_all_were_asked(host.id, self._clock.now())
+        due = self.slots.when_all_were_asked(host.id, self.requests.clock.now())
         host.shared.free_at = max(host.shared.free_at, due)
 
     async def _ask(self, host: Host, rank: Rank) -> None:
         """Request the next file of the host, or make the host wait for its address."""
-        now = self._clock.now()
-        self._onboarding.robots.recall(host)
-        if self._onboarding.is_known(host):
+        now = self.requests.clock.now()
+        self.onboarding.robots.recall(host)
+        if self.onboarding.is_known(host):
             return
-        if not self._hosts.has_room(host, now):
-            self._hosts.wait_for_room(host, now, rank)
+        if not self.requests.hosts.has_room(host, now):
+            self.requests.hosts.wait_for_room(host, now, rank)
             return
-        loop, sitemaps = asyncio.get_running_loop(), self._onboarding.sitemaps
+        loop, sitemaps = asyncio.get_running_loop(), self.onboarding.sitemaps
         introduce = partial(self._introduce, host)
         while True:
             self.under_way.add(host.id)
             patience = loop.call_later(PATIENCE_S, self._let_pages_on, host)
             try:
-                await self._onboarding.learn(host, introduce)
+                await self.onboarding.learn(host, introduce)
             finally:
                 patience.cancel()
             # If its last page went on meanwhile, no lease leads to the other sitemaps.
@@ -102,21 +98,21 @@ class HostTurns:
 
     def _let_pages_on(self, host: Host) -> None:
         """Let pages of the host have turns, as its sitemap takes long."""
-        if self._onboarding.sitemaps.let_pages_on(host, is_slow=True):
+        if self.onboarding.sitemaps.let_pages_on(host, is_slow=True):
             self.under_way.discard(host.id)
-            self._hosts.resume_when_ready(host, self._clock.now())
-            self._onboarding.requests.notify()
+            self.requests.hosts.resume_when_ready(host, self.requests.clock.now())
+            self.requests.notify()
 
     async def _introduce(
         self, host: Host, urls: tuple[str, ...], depth: int, listed: Sitemap
     ) -> float:
         """Make pages of a sitemap known, and note when they changed. Return the processor time."""
-        pages, new, cost_s = await self._introducer.introduce(
+        pages, new, cost_s = await self.introducer.introduce(
             list(dict.fromkeys(urls)), depth, listed.originals
         )
-        host_of = self._onboarding.requests.recorder.frontier.urls.host_of
+        host_of = self.requests.recorder.frontier.urls.host_of
         if sum(host_of[page] == host.id for page in new) >= MANY:
-            self._onboarding.sitemaps.let_pages_on(host, is_slow=False)
-        if self._leases.reads_again:
-            self._leases.refresh.hear(pages, listed.changed)
+            self.onboarding.sitemaps.let_pages_on(host, is_slow=False)
+        if self.leases.reads_again:
+            self.leases.refresh.hear(pages, listed.changed)
         return cost_s
