@@ -23,7 +23,7 @@ from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.robots import Robots
 from minicrawl.crawl.hosts.side_requests import SideRequests
-from minicrawl.crawl.hosts.sitemap_revisits import ReadSitemap, SitemapRevisits
+from minicrawl.crawl.hosts.sitemap_revisits import MOST_SITEMAPS, ReadSitemap, SitemapRevisits
 from minicrawl.model import Failed, Moved, Request, Response, Want
 from minicrawl.states import State
 from minicrawl.web.sitemaps.sitemap import MAX_BYTES, Sitemap
@@ -77,17 +77,13 @@ class SitemapQueue:
         self._hosts, self._clock = requests.hosts, requests.clock
         self._gate, self._requests, self._robots, self._emit = gate, requests, robots, emit
         self.named: dict[int, _HostSitemaps] = {}
-        self._revisits = SitemapRevisits() if settings.budget.continuous else None
+        # A run that ends reads each sitemap once.
+        self._revisits = SitemapRevisits(MOST_SITEMAPS if settings.budget.continuous else 0)
 
     def begin_page(self, host: Host) -> None:
         """Note the request of a page: the next sitemap comes first, and is due after some pages."""
         self.end_yielding(host)
-        if self._revisits is not None:
-            self._revisits.count_request(host.id)
-
-    def _due(self, by: Host) -> str | None:
-        """Return the sitemap to read again now, or None."""
-        return None if self._revisits is None else self._revisits.due(by.id, self._clock.now())
+        self._revisits.count_request(host.id)
 
     def add(self, by: Host, urls: Iterable[str]) -> None:
         """Add the sitemaps that the robots.txt of a host names."""
@@ -99,7 +95,7 @@ class SitemapQueue:
     def is_due(self, host: Host) -> bool:
         """Return whether a sitemap that the host led to comes before its next page."""
         if (named := self.named.get(host.id)) is None:
-            return self._due(host) is not None
+            return self._revisits.due(host.id, self._clock.now()) is not None
         return not (named.yields or named.is_slow)
 
     def is_behind(self, host: Host) -> bool:
@@ -127,15 +123,13 @@ class SitemapQueue:
 
     async def read_next(self, by: Host, introduce: Introduce) -> None:
         """Read the next sitemap that the host led to."""
-        if by.id not in self.named and (due := self._due(by)) is not None:
-            assert self._revisits is not None
+        now = self._clock.now()
+        if by.id not in self.named and (due := self._revisits.due(by.id, now)) is not None:
             self.named[by.id] = _HostSitemaps(self._most, self._revisits.of(by.id))
             self.named[by.id].waiting.append(due)
         named = self.named[by.id]
         url = named.waiting[0]
-        earlier = None
-        if self._revisits is not None:
-            earlier = self._revisits.asked(by.id, url, self._clock.now())
+        earlier = self._revisits.asked(by.id, url, now)
         named.is_under_way = True
         try:
             why = await self._read(by, named, url, introduce, earlier)
@@ -156,7 +150,7 @@ class SitemapQueue:
         named: _HostSitemaps,
         url: str,
         introduce: Introduce,
-        earlier: ReadSitemap | None,
+        earlier: ReadSitemap,
     ) -> str | None:
         """Read a sitemap, or return why it is not requested."""
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
@@ -177,8 +171,8 @@ class SitemapQueue:
             url=url,
             want=Want.SITEMAP,
             max_bytes=self._max_bytes,
-            etag=None if earlier is None else earlier.etag,
-            last_modified=None if earlier is None else earlier.last_modified,
+            etag=earlier.etag,
+            last_modified=earlier.last_modified,
         )
         visit = await self._requests.sitemap(host, request)
         answer = visit.fetched
@@ -203,7 +197,7 @@ class SitemapQueue:
         answer: Response,
         listed: Sitemap,
         introduce: Introduce,
-        earlier: ReadSitemap | None,
+        earlier: ReadSitemap,
     ) -> None:
         """Make the pages known that a sitemap of the host lists."""
         limit = listed.limit
@@ -211,10 +205,9 @@ class SitemapQueue:
             limit = f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut.label})"
         if limit:
             self._emit(Noted(text=f"{url}: {limit}"))
-        if earlier is not None:
-            content = hash((listed.pages, listed.sitemaps, listed.changed))
-            # Without validators if the rest is missing: a 304 would say nothing of it.
-            earlier.read(self._clock.now(), content, {} if answer.cut else answer.headers)
+        content = hash((listed.pages, listed.sitemaps, listed.changed))
+        # Without validators if the rest is missing: a 304 would say nothing of it.
+        earlier.read(self._clock.now(), content, {} if answer.cut else answer.headers)
         named.add(listed.sitemaps)
         by_origin: dict[str, list[str]] = {}
         for page in listed.pages:

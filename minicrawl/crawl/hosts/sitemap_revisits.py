@@ -26,9 +26,7 @@ from dataclasses import dataclass
 REQUESTS_A_READING = 20
 """Page requests to a host for each request for one of its sitemaps."""
 _DUE = 0.5
-
-
-_MOST = 100_000
+MOST_SITEMAPS = 100_000
 """Maximum number of sitemaps in memory; others are read once."""
 
 
@@ -59,7 +57,8 @@ class ReadSitemap:
 class SitemapRevisits:
     """The sitemaps that hosts led to and that were read, by host and URL."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_SITEMAPS) -> None:
+        self._most = most
         self._of_host: dict[int, dict[str, ReadSitemap]] = {}
         self._requests: dict[int, int] = {}
         self._sitemaps = 0
@@ -72,7 +71,7 @@ class SitemapRevisits:
         """Note a request for a sitemap, and return the sitemap."""
         sitemap = self.of(host).get(url) or ReadSitemap(now, now)
         sitemap.last_at = now
-        if url not in self.of(host) and self._sitemaps < _MOST:
+        if url not in self.of(host) and self._sitemaps < self._most:
             self._sitemaps += 1
             self._of_host.setdefault(host, {})[url] = sitemap
         self._requests[host] = 0

@@ -58,11 +58,10 @@ class SuspendedTurns:
 
     def __init__(self) -> None:
         self._tries: dict[int, tuple[int, str | None]] = {}
-        self._chains: dict[int, RedirectChain] = {}
+        self._chains: dict[int, tuple[RedirectChain, int]] = {}
+        """Chain to each page, and the value of `_cookies` at the first redirect to it."""
         self._cookies = 0
         """Number of responses that have set cookies."""
-        self._cookies_then: dict[int, int] = {}
-        """Value of `_cookies` at the first redirect to each page."""
 
     def __len__(self) -> int:
         return len(self._tries) + len(self._chains)
@@ -79,9 +78,8 @@ class SuspendedTurns:
 
     def redirected(self, page: PageId, chain: RedirectChain) -> None:
         """Note a chain of redirects that leads to the page."""
-        known = self._chains.get(page)
-        self._chains[page] = chain if known is None else known.joined(chain)
-        self._cookies_then.setdefault(page, self._cookies)
+        known, cookies_then = self._chains.get(page, (NO_CHAIN, self._cookies))
+        self._chains[page] = known.joined(chain), cookies_then
 
     def cookies_came(self) -> None:
         """Count a response that set cookies: pages sent to a login before may be let in now."""
@@ -89,8 +87,8 @@ class SuspendedTurns:
 
     def chain_to(self, page: PageId) -> RedirectChain:
         """Return all chains that lead to the page, merged."""
-        chain = self._chains.get(page, NO_CHAIN)
-        if chain.begun_at and self._cookies_then[page] < self._cookies:
+        chain, cookies_then = self._chains.get(page, (NO_CHAIN, 0))
+        if chain.begun_at and cookies_then < self._cookies:
             return chain._replace(sets_cookies=True)
         return chain
 
@@ -98,4 +96,3 @@ class SuspendedTurns:
         """Forget the page, whose turn is over."""
         self._tries.pop(page, None)
         self._chains.pop(page, None)
-        self._cookies_then.pop(page, None)
