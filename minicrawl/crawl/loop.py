@@ -45,13 +45,7 @@ class Crawler:
     ) -> None:
         self._news = asyncio.Event()
         self.context = context = CrawlContext(
-            settings=settings,
-            recorder=recorder,
-            web_access=web_access,
-            gate=gate,
-            clock=clock,
-            emit=emit,
-            wake=self._news.set,
+            settings, recorder, web_access, gate, clock, emit, self._news.set
         )
         self.parts = CrawlParts(context)
         self._turns = Dispatcher(context, self.parts)

@@ -24,6 +24,7 @@ from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, Step
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
+from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn_ends import TurnEnds
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from minicrawl.crawl.shards import Exchange
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class CrawlContext:
     """Environment of a crawl. Some of the settings may change while it runs."""
 
@@ -98,7 +99,8 @@ class CrawlParts:
             self.introducer,
             self.leases,
             self.replays,
-            self.onboarding,
+            self.side_requests,
+            ListedPages(self.onboarding.sitemaps, settings.limits.max_sitemaps),
             context.emit,
         )
 

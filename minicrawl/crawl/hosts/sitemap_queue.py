@@ -129,10 +129,9 @@ class SitemapQueue:
             self.named[by.id].waiting.append(due)
         named = self.named[by.id]
         url = named.waiting[0]
-        earlier = self._revisits.asked(by.id, url, now)
         named.is_under_way = True
         try:
-            why = await self._read(by, named, url, introduce, earlier)
+            why = await self._read(by, named, url, introduce)
             if why is not None:
                 self._emit(Noted(text=f"{url} is not read: {why}"))
         finally:
@@ -145,14 +144,10 @@ class SitemapQueue:
                 self._emit(Noted(text=f"{by.origin} has {most}"))
 
     async def _read(
-        self,
-        by: Host,
-        named: _HostSitemaps,
-        url: str,
-        introduce: Introduce,
-        earlier: ReadSitemap,
+        self, by: Host, named: _HostSitemaps, url: str, introduce: Introduce
     ) -> str | None:
         """Read a sitemap, or return why it is not requested."""
+        earlier = self._revisits.asked(by.id, url, self._clock.now())
         state = self._gate.refusal_of_file(url, self._depth_of(by, origin(url)))
         if not self._shard.is_own(url):
             state = State.FOREIGN

@@ -8,13 +8,14 @@ off says nothing about the page, and uses up no try.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 
 from minicrawl.archive.packing import record_of, taken
 from minicrawl.config import Settings
 from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Delayed, Listener, Settled
-from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
 from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, are_many
@@ -39,34 +40,28 @@ _MOST_NEW_LINKS = 16
 """New links of one reading that count for reading the page again."""
 
 
+@dataclass(slots=True, eq=False)
 class TurnEnds:
     """Ends the turns of pages, however their responses came."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        settler: Settler,
-        introducer: PageIntroducer,
-        leases: LeaseScheduler,
-        replays: ReplayScheduler,
-        onboarding: HostOnboarding,
-        emit: Listener,
-    ) -> None:
-        self._settings, self._settler, self._introducer = settings, settler, introducer
-        self._leases, self._replays, self._emit = leases, replays, emit
-        self._recorder, self._clock = onboarding.requests.recorder, onboarding.requests.clock
-        self._depth_of = self._recorder.frontier.urls.depth
-        self.suspended = SuspendedTurns()
-        self._listed = ListedPages(onboarding.sitemaps, settings.limits.max_sitemaps)
-        self._before_settling = LoopRounds()
+    settings: Settings
+    settler: Settler
+    introducer: PageIntroducer
+    leases: LeaseScheduler
+    replays: ReplayScheduler
+    requests: SideRequests
+    listed: ListedPages
+    emit: Listener
+    suspended: SuspendedTurns = field(default_factory=SuspendedTurns)
+    before_settling: LoopRounds = field(default_factory=LoopRounds)
 
     async def end(self, turn: Turn, fetched: FetchResult, parsed: ParsedPage | None) -> None:
         """Look up the links of the page and settle it; end its turn, or suspend it."""
         if parsed is not None:
             parsed = await self._with_known_links(turn, parsed)
-        await self._before_settling.turn()
-        began, today = perf_counter(), self._clock.today()
-        page, settings = turn.page, self._settings
+        await self.before_settling.turn()
+        began, today = perf_counter(), self.requests.clock.today()
+        page, settings = turn.page, self.settings
         if not (isinstance(fetched, Failed) and fetched.kind is State.INTERRUPTED):
             turn.tries += 1
         turn.chain = self.suspended.chain_to(page)
@@ -79,47 +74,47 @@ class TurnEnds:
             strip_marks=settings.storing.strip_marks,
         )
         new_links = self._new_links(turn, parsed) if turn.lease.again else 0
-        end = self._settler.settle(turn, outcome, today)
+        end = self.settler.settle(turn, outcome, today)
         row = self._record(turn, fetched, parsed, end, today)
         if end is None:
             if isinstance(outcome, Retry) and outcome.request_url is not None:
                 turn.request_url = outcome.request_url
             self.suspended.suspend(turn)
-            self._leases.give_back(turn.lease)
+            self.leases.give_back(turn.lease)
             why = f"{row.outcome} {row.detail}".rstrip()
-            self._emit(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
+            self.emit(Delayed(url=turn.lease.url, detail=why, crawler=turn.crawler))
         else:
-            if self._leases.reads_again:
+            if self.leases.reads_again:
                 fresh_s = fetched.fresh_s if isinstance(fetched, Unchanged) else None
                 if isinstance(fetched, Response):
                     fresh_s = max_age_s(fetched.headers)
-                self._leases.end(turn.lease, fresh_s or 0.0, new_links)
+                self.leases.end(turn.lease, fresh_s or 0.0, new_links)
                 if parsed is not None and parsed.changed:
-                    self._leases.refresh.hear(turn.looked_up, parsed.changed)
+                    self.leases.refresh.hear(turn.looked_up, parsed.changed)
             self._end(turn, end, row, sets_cookies=bool(fetched.cookies))
         turn.cost_s += perf_counter() - began
 
     async def _with_known_links(self, turn: Turn, parsed: ParsedPage) -> ParsedPage:
         """Look up the links of the page. Return the page without links that it may not list."""
         if parsed.is_sitemap:
-            parsed = self._listed.admit(turn.lease.url, parsed)
-        links, depth = parsed.links, self._depth_of[turn.page]
+            parsed = self.listed.admit(turn.lease.url, parsed)
+        links, depth = parsed.links, self.requests.recorder.frontier.urls.depth[turn.page]
         if parsed.sitemaps:
             await self._introduce(turn, parsed.sitemaps, depth, parsed)
         if not are_many(links) or parsed.refresh is not None:
-            turn.looked_up = await self._recorder.look_up_urls(links)
+            turn.looked_up = await self.requests.recorder.look_up_urls(links)
         else:
             # A link with its own request becomes known with the step, which stores that.
             own = dict(parsed.own_requests)
             await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
-            turn.looked_up = {**turn.looked_up, **await self._recorder.look_up_urls(own)}
+            turn.looked_up = {**turn.looked_up, **await self.requests.recorder.look_up_urls(own)}
         return parsed
 
     async def _introduce(
         self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
     ) -> None:
         """Make pages known before the turn ends."""
-        pages, new, cost_s = await self._introducer.introduce(
+        pages, new, cost_s = await self.introducer.introduce(
             links, depth, parsed.originals, turn.page
         )
         turn.looked_up, turn.introduced = pages, [*turn.introduced, *new]
@@ -128,7 +123,8 @@ class TurnEnds:
     def _new_links(self, turn: Turn, parsed: ParsedPage | None) -> int:
         """Return the number of links to pages that are not known yet, and are within the scope."""
         links = () if parsed is None else parsed.links
-        depth, refusal = self._depth_of[turn.page] + 1, self._settler.gate.refusal
+        refusal = self.settler.gate.refusal
+        depth = self.requests.recorder.frontier.urls.depth[turn.page] + 1
         unknown = (link for link in links if link not in turn.looked_up)
         within = sum(refusal(link, depth, 0) is None for link in unknown)
         # Limited, as an endless site offers new links at each reading.
@@ -140,12 +136,12 @@ class TurnEnds:
         if sets_cookies:
             suspended.cookies_came()
         if end.led_to:
-            has_jar = self._settings.access.cookies != OFF
+            has_jar = self.settings.access.cookies != OFF
             chain = turn.chain.led_on(page, has_jar=has_jar, sets_cookies=sets_cookies)
             for target in end.led_to:
                 suspended.redirected(target, chain)
-        self._replays.allowed += self._replays.per_fetch
-        self._emit(
+        self.replays.allowed += self.replays.per_fetch
+        self.emit(
             Settled(
                 url=turn.lease.url,
                 state=end.state,
@@ -165,8 +161,8 @@ class TurnEnds:
         today: float,
     ) -> FetchRow:
         """Record the request, and keep its response where responses are kept."""
-        recorder, page, url = self._recorder, turn.page, turn.lease.url
-        name, status, detail = describe_outcome(fetched, self._settings.network, parsed, end)
+        recorder, page, url = self.requests.recorder, turn.page, turn.lease.url
+        name, status, detail = describe_outcome(fetched, self.settings.network, parsed, end)
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Response | Refused) else 0
         times = fetched.elapsed_s, detail, fetched.first_byte_s
         row = FetchRow(page, today, name, status, wire_bytes, *times)
