@@ -87,25 +87,19 @@ class Converged:
 
 
 class Reason(StrEnum):
-    """Reason why a crawl ended."""
+    """Reason why a crawl ended; for programs, in one `word`."""
 
-    BUDGET = "the budget is spent"
-    GATHERED = "enough of the importance is gathered"
-    EMPTY = "no page is left to fetch"
-    STOPPED = "stopped"
+    word: str
 
-    @property
-    def word(self) -> str:
-        """The reason in one word, for programs."""
-        return _WORDS[self]
+    def __new__(cls, text: str, word: str) -> "Reason":
+        reason = str.__new__(cls, text)
+        reason._value_, reason.word = text, word
+        return reason
 
-
-_WORDS = {
-    Reason.BUDGET: "spent",
-    Reason.GATHERED: "until",
-    Reason.EMPTY: "complete",
-    Reason.STOPPED: "stopped",
-}
+    BUDGET = "the budget is spent", "spent"
+    GATHERED = "enough of the importance is gathered", "until"
+    EMPTY = "no page is left to fetch", "complete"
+    STOPPED = "stopped", "stopped"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -88,13 +88,12 @@ class NoveltyTracker:
         if not watched or not (patience := watched.patience):
             return None
         if not patience.get(_SUSPECTS, 1) and self._is_suspect(page):
-            return self._explain("only pages that say nothing new link to it")
-        form = shape(split(url)[1])
-        return (
-            None
-            if patience.get(form, 1)
-            else self._explain(f"pages like it, {form}, repeat themselves")
-        )
+            why = "only pages that say nothing new link to it"
+        elif not patience.get(form := shape(split(url)[1]), 1):
+            why = f"pages like it, {form}, repeat themselves"
+        else:
+            return None
+        return f"{why}: --barren-pages {self._limit}"
 
     def suspicious(self, host: int) -> int:
         """Return the suspicious titles, as bits: pages with them are compared by their text."""
@@ -189,9 +188,6 @@ class NoveltyTracker:
         if len(self._hosts) > MOST_HOSTS:
             self._hosts.popitem(last=False)
         return watched
-
-    def _explain(self, why: str) -> str:
-        return f"{why}: --barren-pages {self._limit}"
 
 
 class Seen:
