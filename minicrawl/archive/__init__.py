@@ -2,11 +2,11 @@
 
 codec         compressors, with dictionaries
 record        one answer as bytes: a header, then head and body compressed together; digests
-unpacking     the answer of a record
-packing       records of answers, in the workers that fetched them
+packing       records of answers, in the workers that fetched them; the answer of a record
 segments      append-only files of records beside a store; the source of truth; a scan skips damage
 index         an SQLite index of URLs and digests, rebuilt from the segments on demand
 reader        finds, reads and verifies records without the store
+replay        the response that an archive has for each request of a browser
 appender      appends records in large writes
 writer        appends answers behind the last commit, and trains dictionaries
 pruning       which answers to delete

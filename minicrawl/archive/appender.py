@@ -11,9 +11,10 @@ from minicrawl.archive.record import (
     HEADER_BYTES,
     Header,
     header_of,
+    next_digest,
     pack_dictionary,
     sealed_header,
-    with_next_number,
+    with_digest_of,
 )
 from minicrawl.archive.segments import offset_of, place_at, segment_of
 from minicrawl.errors import Damaged
@@ -107,8 +108,9 @@ class RecordAppender:
             has_body, is_sent_alike = self._archive.has_body_of(place, record, payload)
             if has_body:
                 return record, is_sent_alike
-            record = with_next_number(record)
-            digest = header_of(record).digest
+            header = header_of(record)
+            digest = next_digest(digest)
+            record = with_digest_of(record, header._replace(digest=digest))
         return record, False
 
     def _place_of_body(self, digest: bytes) -> int | None:

@@ -233,7 +233,9 @@ def open_derived(
         except sqlite3.OperationalError:
             break
         except sqlite3.DatabaseError:  # damaged, or not a database
-            _delete(file)
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    file.with_name(f"{file.name}{suffix}").unlink()
     return _opened(Path(":memory:"), make, synchronous)
 
 
@@ -264,12 +266,6 @@ def _opened_to_read(file: Path, end: int) -> ArchiveIndex | None:
         pass
     connection.close()
     return None
-
-
-def _delete(file: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
-        with suppress(OSError):
-            file.with_name(f"{file.name}{suffix}").unlink()
 
 
 @contextmanager

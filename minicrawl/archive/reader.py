@@ -15,7 +15,14 @@ from typing import IO
 
 from minicrawl.archive.codec import Codec, plain_codec
 from minicrawl.archive.index import ArchiveIndex, IndexRow, open_index
-from minicrawl.archive.packing import spare_dictionary
+from minicrawl.archive.packing import (
+    check,
+    read,
+    read_head,
+    read_packed,
+    spare_dictionary,
+    unpacked,
+)
 from minicrawl.archive.record import (
     Answer,
     Header,
@@ -35,7 +42,6 @@ from minicrawl.archive.segments import (
     segment_of,
     shown,
 )
-from minicrawl.archive.unpacking import check, read, read_head, read_packed, unpacked
 from minicrawl.errors import Damaged
 from minicrawl.wording import counted
 
@@ -93,9 +99,17 @@ class ArchiveReader:
         return ""
 
     def versions(self, url: str) -> list[IndexRow]:
-        """Return the records of a URL, oldest first."""
-        rows = self.index.of_key(key_of(url), self.end)
-        return [row for row in rows if self._is_of(row.place, url)]
+        """Return the records of a URL, oldest first.
+
+        A damaged record counts as one of this URL, so that reading it reports the damage.
+        """
+        rows = list[IndexRow]()
+        for row in self.index.of_key(key_of(url), self.end):
+            with suppress(Damaged):  # keys can collide, though rarely
+                if read_head(self.segments.beginning(row.place), self.codec).url != url:
+                    continue
+            rows.append(row)
+        return rows
 
     def keys_of(self, fits: Callable[[Answer], object]) -> set[int]:
         """Return the keys of URLs with an answer that fits; `fits` gets answers without bodies."""
@@ -200,17 +214,6 @@ class ArchiveReader:
             with suppress(Damaged):
                 return dictionary_in(self.segments.read(place))
         return spare_dictionary(self.segments.folder, number)
-
-    def _is_of(self, place: int, url: str) -> bool:
-        """Return True if the record is of this URL.
-
-        Keys can collide, though rarely. A damaged record counts as a match, so that reading it
-        reports the damage.
-        """
-        try:
-            return read_head(self.segments.beginning(place), self.codec).url == url
-        except Damaged:
-            return True
 
 
 def last_page(rows: Sequence[IndexRow]) -> int:

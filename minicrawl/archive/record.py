@@ -287,13 +287,6 @@ def pack_unchanged(url: str, wire: Wire | None = None) -> bytes:
     return pack(RecordKind.REVISIT, url, response, PLAIN, number=0)
 
 
-def with_next_number(record: bytes) -> bytes:
-    """Return the record with the next number, for a body whose hash collides with another's."""
-    header = header_of(record)
-    numbered = header._replace(digest=next_digest(header.digest))
-    return with_header(numbered, _payload(record, header))
-
-
 def with_digest_of(record: bytes, other: Header) -> bytes:
     """Return the record with the digest that its body has in another record."""
     header = header_of(record)._replace(digest_kind=other.digest_kind, digest=other.digest)

@@ -146,9 +146,9 @@ def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
     content, _ = content_of(answer.body)
     if not _SITEMAP.search(content[:_SNIFFED]):
         return
-    for entry in stated_entries(content, answer.url):
-        if (url := canonical(entry.url, answer.url)) is not None:
-            yield ListedRow(key, key_of(url), entry.changed)
+    for written, changed in stated_entries(content, answer.url):
+        if (url := canonical(written, answer.url)) is not None:
+            yield ListedRow(key, key_of(url), changed)
 
 
 def is_future(lastmod: str, now: float) -> bool:

@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from minicrawl.audit.page_faults import FAULTS, faults_of
-from minicrawl.web.encoding.labels import UTF_8
-from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.encoding.labels import UTF_8, encoded_query
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host

@@ -155,8 +155,6 @@ _ODDMENTS: Final = (
 class Author:
     """Writer of the ordinary pages of an atlas."""
 
-    __slots__ = ("_communities", "_said", "_seed")
-
     def __init__(self, atlas: Atlas, rng: Random) -> None:
         self._seed = rng.getrandbits(64)
         self._said = {topic.name: sentences(topic, _SENTENCES_PER_TOPIC, rng) for topic in TOPICS}

@@ -113,8 +113,6 @@ class Site:
 class Atlas:
     """The sites of a web, the largest first and the peculiar ones last."""
 
-    __slots__ = ("_firsts", "pages", "sites")
-
     def __init__(self, pages: int, rng: Random) -> None:
         if pages < FEWEST_DEMO_PAGES:
             raise UsageError(f"a demo web has at least {FEWEST_DEMO_PAGES} pages, not {pages}")

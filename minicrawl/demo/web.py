@@ -50,7 +50,13 @@ def annex(site: Site, path: str) -> DemoResponse:
     if path == "/robots.txt":
         return _robots(site)
     if path == "/sitemap.xml" and attic(site):
-        return _sitemap(site)
+        entries = "".join(f"<url><loc>{url}</loc></url>\n" for url in (site.url, *attic(site)))
+        return document(
+            "application/xml",
+            b'<?xml version="1.0" encoding="UTF-8"?>\n'
+            b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
+            b"%b</urlset>\n" % entries.encode(),
+        )
     if path == "/search" and has_search(site):
         words = "Type a word above; most people look for the way back."
         robots = '<meta name="robots" content="noindex, follow">\n'
@@ -94,16 +100,6 @@ def _robots(site: Site) -> DemoResponse:
     return text("\n".join(["User-agent: *", *lines, ""])) if lines else MISSING
 
 
-def _sitemap(site: Site) -> DemoResponse:
-    entries = "".join(f"<url><loc>{url}</loc></url>\n" for url in (site.url, *attic(site)))
-    return document(
-        "application/xml",
-        b'<?xml version="1.0" encoding="UTF-8"?>\n'
-        b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
-        b"%b</urlset>\n" % entries.encode(),
-    )
-
-
 def _note(site: Site, title: str, words: str, head: str = "") -> DemoResponse:
     home = (Anchor("/", site.name),)
     return page(Sheet(site=site.name, title=title, menu=home, prose=(words,), head=head))
@@ -121,8 +117,6 @@ _DAY_S: Final = 86_400
 
 class DemoWeb:
     """A small web of `pages` ordinary pages, with special hosts beside them."""
-
-    __slots__ = ("_author", "_site_of_host", "_sites", "_special")
 
     def __init__(self, pages: int, seed: int = 2003) -> None:
         rng = Random(seed)

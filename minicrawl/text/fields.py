@@ -53,7 +53,11 @@ def field(selector: str) -> Callable[[str, str], str]:
         return lambda markup, _url: next(
             filter(None, declared(markup).said("meta", expression.lower())), ""
         )
-    css, attribute = _css_of(selector) if selector[:1] == "/" else _split(selector)
+    css, attribute = selector, ""
+    if selector[:1] == "/":
+        css, attribute = _css_of(selector)
+    elif parts := _ATTRIBUTE.fullmatch(selector.strip()):
+        css, attribute = parts[1] or "*", parts[2].lower()
     with needs("text", "fields"):
         from selectolax.lexbor import SelectolaxError
     try:
@@ -61,12 +65,6 @@ def field(selector: str) -> Callable[[str, str], str]:
     except SelectolaxError as error:
         raise UsageError(f"{selector!r} is no selector of CSS or XPath that can be read") from error
     return lambda markup, url: _of_elements(parse(markup), css, attribute, url)
-
-
-def _split(selector: str) -> tuple[str, str]:
-    """Return a CSS selector and the attribute after it, or "" for the text."""
-    parts = _ATTRIBUTE.fullmatch(selector.strip())
-    return (parts[1] or "*", parts[2].lower()) if parts else (selector, "")
 
 
 def _css_of(path: str) -> tuple[str, str]:

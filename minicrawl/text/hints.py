@@ -111,16 +111,11 @@ def _signs_of_names(tag: str, class_: str, id_: str) -> Signs:
     names = class_
     if tag != "section" and "section" not in names:  # ids of sections are made from headings
         names = f"{names} {id_}"
-    return Signs(_hint_of(tag, names), _DIGITS.sub("", class_), _DIGITS.sub("", id_))
-
-
-def _hint_of(tag: str, names: str) -> int:
+    hint = NAMED_MAIN if _MAIN_NAME.search(names) else NONE
     if tag not in _NEVER_FRAMES:
         parts = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
-        for hint, known in _OF_WORDS:
-            if not parts.isdisjoint(known):
-                return hint
-    return NAMED_MAIN if _MAIN_NAME.search(names) else NONE
+        hint = next((sign for sign, known in _OF_WORDS if not parts.isdisjoint(known)), hint)
+    return Signs(hint, _DIGITS.sub("", class_), _DIGITS.sub("", id_))
 
 
 def is_unseen(attributes: dict[str, str | None]) -> bool:
@@ -129,15 +124,14 @@ def is_unseen(attributes: dict[str, str | None]) -> bool:
         return True
     if _MAY_HIDE.isdisjoint(attributes):
         return False
-    style = (attributes.get("style") or "")[:_LONGEST_NAME]
+    style, class_, id_ = (
+        (attributes.get(name) or "")[:_LONGEST_NAME] for name in ("style", "class", "id")
+    )
     is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
-    return (is_hidden or bool(_UNSEEN_STYLE.search(style))) and not _is_opened(attributes)
-
-
-def _is_opened(attributes: dict[str, str | None]) -> bool:
-    """Return True if a hidden element is shown by a script or a click."""
-    id_ = (attributes.get("id") or "")[:_LONGEST_NAME]
+    if not (is_hidden or _UNSEEN_STYLE.search(style)):
+        return False
+    # A hidden element may be shown by a script or a click.
     if _STREAMED.fullmatch(id_) or attributes.get("role") == "tabpanel":
-        return True
-    names = f"{(attributes.get('class') or '')[:_LONGEST_NAME]} {id_}"
-    return any(word.lower() in _WORDS_OF_OPENED for word in _WORDS.findall(names))
+        return False
+    parts = _WORDS.findall(f"{class_} {id_}")
+    return not any(word.lower() in _WORDS_OF_OPENED for word in parts)

@@ -12,7 +12,6 @@ server     host and port; http and https on their default ports are one server
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from minicrawl.errors import UsageError
 from minicrawl.web.sites import is_address, site
@@ -124,47 +123,37 @@ REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeRules:
     """The rules of a scope, prepared for fast checks."""
 
-    reach: Reach
-    allow: tuple[re.Pattern[str], ...] = ()
-    deny: tuple[re.Pattern[str], ...] = ()
-    not_html: frozenset[str] = NOT_HTML
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         kind: str,
         seeds: Iterable[str],
         *,
         allow: Iterable[str] = (),
         deny: Iterable[str] = (),
         not_html: frozenset[str] = NOT_HTML,
-    ) -> "ScopeRules":
-        """Return rules for canonical `seeds`, and regular expressions as the user wrote them."""
+    ) -> None:
+        """Set up for canonical `seeds`, and regular expressions as the user wrote them."""
         if kind not in REACHES:
             raise UsageError(f"scope {kind!r} must be one of {', '.join(REACHES)}")
-        return cls(
-            reach=REACHES[kind](seeds),
-            allow=tuple(_compiled("allow", pattern) for pattern in allow),
-            deny=tuple(_compiled("deny", pattern) for pattern in deny),
-            not_html=not_html,
-        )
+        self.reach, self._not_html = REACHES[kind](seeds), not_html
+        self._allow = [_compiled("allow", pattern) for pattern in allow]
+        self._deny = [_compiled("deny", pattern) for pattern in deny]
 
     def allows(self, url: str) -> bool:
         """Return whether the canonical `url` may be fetched."""
         return (
-            (not self.not_html or may_be_html(url, self.not_html))
+            (not self._not_html or may_be_html(url, self._not_html))
             and self.reach(url)
-            and not (self.deny and self.denies(url))
-            and (not self.allow or any(pattern.search(url) for pattern in self.allow))
+            and not (self._deny and self.denies(url))
+            and (not self._allow or any(pattern.search(url) for pattern in self._allow))
         )
 
     def denies(self, url: str) -> bool:
         """Return True if a pattern of `deny` forbids any request for the canonical `url`."""
-        return any(pattern.search(url) for pattern in self.deny)
+        return any(pattern.search(url) for pattern in self._deny)
 
 
 def pattern_of(written: str) -> str:

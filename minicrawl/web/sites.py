@@ -103,21 +103,13 @@ def _of_ipv4(address: IPv4Address) -> str:
 @cache
 def _suffixes() -> frozenset[str]:
     """Return the rules of the list, as written."""
-    written = _written_list()
-    if written is None:
-        return frozenset(_extract().tlds)
-    lines = (line.rstrip() for line in written.splitlines())
-    return frozenset(line for line in lines if line and not line.startswith("//"))
-
-
-def _written_list() -> str | None:
-    """Return the text of the list, or None if this tldextract keeps it in another file."""
     package = find_spec("tldextract")
     for place in (package and package.submodule_search_locations) or ():
         file = Path(place, ".tld_set_snapshot")
         if file.exists():
-            return file.read_text(encoding="utf-8")
-    return None
+            lines = (line.rstrip() for line in file.read_text(encoding="utf-8").splitlines())
+            return frozenset(line for line in lines if line and not line.startswith("//"))
+    return frozenset(_extract().tlds)  # this tldextract keeps the list in another file
 
 
 @cache

@@ -94,7 +94,8 @@ def with_sorted_parameters(target: str) -> str:
 
 def parameters(target: str) -> frozenset[str]:
     """Return the names of the parameters."""
-    return frozenset(_keys(target.partition("?")[2]))
+    query = target.partition("?")[2]
+    return frozenset(map(_key, query.split("&"))) if query else frozenset()
 
 
 def without_parameter(target: str, name: str) -> str:
@@ -108,10 +109,6 @@ def parameter_values(target: str, name: str) -> str:
     """Return the parameters of this name with their values, as written."""
     query = target.partition("?")[2]
     return "&".join(part for part in query.split("&") if _key(part) == name)
-
-
-def _keys(query: str) -> list[str]:
-    return [part.partition("=")[0] for part in query.split("&")] if query else []
 
 
 def _key(part: str) -> str:

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.web.encoding.detection import chinese, decode, sniff
-from minicrawl.web.encoding.labels import codec, encoding_of_label
-from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.encoding.labels import codec, encoded_query, encoding_of_label
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.references import references
 from minicrawl.web.html.scanner import ParseOptions

@@ -43,7 +43,7 @@ NEAR, PORT, SIX = "https://docs.example.com", "http://example.com:8080/a/", "htt
 def test_a_kind_of_scope_reaches_urls_near_a_seed(
     kind: str, seed: str, allowed: list[str], refused: list[str]
 ) -> None:
-    rules = ScopeRules.of(kind, [seed])
+    rules = ScopeRules(kind, [seed])
     assert [url for url in (*allowed, *refused) if rules.allows(url)] == allowed
 
 
@@ -60,9 +60,9 @@ URLS = st.builds("{}://{}/{}{}".format,
 def test_seeds_are_always_within_reach_and_more_seeds_reach_no_less(
     kind: str, seeds: list[str], url: str
 ) -> None:
-    assert all(ScopeRules.of(kind, seeds).allows(seed) for seed in seeds)
-    if ScopeRules.of(kind, seeds[:1]).allows(url):
-        assert ScopeRules.of(kind, seeds[:1] + seeds).allows(url)
+    assert all(ScopeRules(kind, seeds).allows(seed) for seed in seeds)
+    if ScopeRules(kind, seeds[:1]).allows(url):
+        assert ScopeRules(kind, seeds[:1] + seeds).allows(url)
 
 
 @given(st.lists(URLS, max_size=3), URLS)
@@ -72,12 +72,12 @@ def test_prefix_allows_urls_that_begin_with_a_folder_of_a_seed(seeds: list[str],
 
     folders = [re.sub("[^/]*$", "", address(seed)) for seed in seeds]
     expected = any(address(url).startswith(folder) for folder in folders)
-    assert ScopeRules.of("prefix", seeds).allows(url) is expected
+    assert ScopeRules("prefix", seeds).allows(url) is expected
 
 
 def test_an_unknown_scope_is_refused_with_the_choices() -> None:
     with pytest.raises(UsageError, match=r"planet.*any, domain, host"):
-        ScopeRules.of("planet", [SEED])
+        ScopeRules("planet", [SEED])
 
 
 @pytest.mark.parametrize(
@@ -92,22 +92,22 @@ def test_an_unknown_scope_is_refused_with_the_choices() -> None:
 def test_patterns_allow_and_deny_urls(
     allow: tuple[str, ...], deny: tuple[str, ...], allowed: list[str], refused: list[str]
 ) -> None:
-    patterns = ScopeRules.of("any", [SEED], allow=allow, deny=deny)
+    patterns = ScopeRules("any", [SEED], allow=allow, deny=deny)
     asked = (*allowed, *refused)
     assert [it for it in asked if patterns.allows(f"https://example.com/{it}")] == allowed
 
 
 def test_patterns_do_not_widen_the_reach() -> None:
-    patterns = ScopeRules.of("host", [SEED], allow=("example",))
+    patterns = ScopeRules("host", [SEED], allow=("example",))
     assert not patterns.allows("https://example.org/")
 
 
 @pytest.mark.parametrize("pattern", ["a(b", "a{99999999999}"])
 def test_a_broken_pattern_is_refused_with_its_place(pattern: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"allow {pattern!r}")):
-        ScopeRules.of("any", [SEED], allow=(pattern,))
+        ScopeRules("any", [SEED], allow=(pattern,))
     with pytest.raises(UsageError, match=re.escape(f"deny {pattern!r}")):
-        ScopeRules.of("any", [SEED], deny=(pattern,))
+        ScopeRules("any", [SEED], deny=(pattern,))
 
 
 OTHER_FILES = [
@@ -125,11 +125,11 @@ PAGES = [
 @pytest.mark.parametrize("rest", OTHER_FILES + PAGES)
 def test_file_names_of_other_types_are_no_pages(rest: str) -> None:
     assert may_be_html(f"https://example.zip/{rest}") == (rest in PAGES)
-    assert ScopeRules.of("any", []).allows(f"https://example.zip/{rest}") == (rest in PAGES)
+    assert ScopeRules("any", []).allows(f"https://example.zip/{rest}") == (rest in PAGES)
 
 
 def test_the_caller_may_choose_the_endings_that_are_no_pages() -> None:
-    rules = ScopeRules.of("any", [], not_html=frozenset({"html"}))
+    rules = ScopeRules("any", [], not_html=frozenset({"html"}))
     assert rules.allows("https://example.com/a.pdf")
     assert not rules.allows("https://example.com/a.html")
 

@@ -60,23 +60,19 @@ def write_wacz(
             _add(package, _INDEX, _text(folder, cdxj(lines, _WARC))),
             _add(package, "pages/pages.jsonl", _text(folder, _pages(lines))),
         ]
-        manifest = _text(folder, [_manifest(resources, iso(made_at))])
+        document = {
+            "profile": "data-package",
+            "wacz_version": _VERSION,
+            "software": f"minicrawl/{__version__}",
+            "created": iso(made_at),
+            "resources": resources,
+        }
+        manifest = _text(folder, [json.dumps(document, indent=2)])
         listed = _add(package, "datapackage.json", manifest)
         digest = {"path": "datapackage.json", "hash": listed["hash"]}
         if key is not None:
             digest["signedData"] = key.signed(str(listed["hash"]), iso(made_at))
         _add(package, "datapackage-digest.json", _text(folder, [json.dumps(digest)]))
-
-
-def _manifest(resources: list[dict[str, object]], created: str) -> str:
-    document = {
-        "profile": "data-package",
-        "wacz_version": _VERSION,
-        "software": f"minicrawl/{__version__}",
-        "created": created,
-        "resources": resources,
-    }
-    return json.dumps(document, indent=2)
 
 
 def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:

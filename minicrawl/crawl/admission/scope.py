@@ -116,7 +116,7 @@ class ScopeGate:
     def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:
         scope = self._scope
         reach = _ANY if self._filter else scope.scope
-        return ScopeRules.of(reach, seeds, allow=scope.allow, deny=scope.deny, not_html=NO_ENDINGS)
+        return ScopeRules(reach, seeds, allow=scope.allow, deny=scope.deny, not_html=NO_ENDINGS)
 
 
 def _filter(scope: str) -> Callable[[str], bool] | None:

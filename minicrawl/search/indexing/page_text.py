@@ -17,8 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.report.archived.page_texts import TextMaker
-from minicrawl.web.encoding.labels import UTF_8
-from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.encoding.labels import UTF_8, encoded_query
 from minicrawl.web.html.page_text import headings, language, plain_text, with_noscript
 from minicrawl.web.urls import canonical
 

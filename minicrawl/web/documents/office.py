@@ -15,7 +15,6 @@ link    target of a hyperlink to the web; links within the document lead nowhere
 
 import re
 import zlib
-from collections.abc import Iterator
 from contextlib import suppress
 from io import BytesIO
 from posixpath import dirname, join, normpath
@@ -246,19 +245,15 @@ def _outline(package: _Package) -> tuple[str, list[tuple[str, _Format]]]:
         return "meta.xml", [("content.xml", _ODF)]
     roots = package.tree("META-INF/container.xml").iter("{*}rootfile")
     book = next((row.get("full-path", "") for row in roots), "")
-    return book, [(name, _XHTML) for name in _chapters(package, book)]
+    tree, folder = package.tree(book), dirname(book)
+    places = {row.get("id"): row.get("href", "") for row in tree.iter("{*}item")}
+    chapters = (places.get(row.get("idref"), "") for row in tree.iter("{*}itemref"))
+    return book, [(normpath(join(folder, unquote(chapter))), _XHTML) for chapter in chapters]
 
 
 def _relationship_of(slide: etree._Element) -> str:
     """Return the id of a slide's relationship: the one with a namespace, unlike its own."""
     return next((str(value) for name, value in slide.items() if str(name).endswith("}id")), "")
-
-
-def _chapters(package: _Package, book: str) -> Iterator[str]:
-    tree = package.tree(book)
-    places = {row.get("id"): row.get("href", "") for row in tree.iter("{*}item")}
-    for row in tree.iter("{*}itemref"):
-        yield normpath(join(dirname(book), unquote(places.get(row.get("idref"), ""))))
 
 
 def _local(name: str) -> str:

@@ -85,19 +85,16 @@ class _Reading:
             self.links.setdefault(url)
         try:
             with closing(page.get_textpage()) as text:
-                self._read_text(text)
+                count = min(text.count_chars(), self._left)
+                if count > 0:
+                    self._left -= count
+                    said = text.get_text_range(0, count).encode("utf-8", "replace").decode()
+                    lines = (" ".join(line.split()) for line in said.splitlines())
+                    self.lines += filter(None, lines)
                 for url in _urls_in(text):
                     self.links.setdefault(url)
         except pypdfium2.PdfiumError:
             self.limit = "not all pages of the PDF can be read"
-
-    def _read_text(self, text: PdfTextPage) -> None:
-        count = min(text.count_chars(), self._left)
-        if count > 0:
-            self._left -= count
-            said = text.get_text_range(0, count).encode("utf-8", "replace").decode()
-            lines = (" ".join(line.split()) for line in said.splitlines())
-            self.lines += filter(None, lines)
 
 
 def _areas(document: PdfDocument, page: PdfPage) -> Iterator[str]:

@@ -4,7 +4,6 @@ Whatever the markup, a bounded number of characters is read for each link.
 """
 
 import re
-from functools import cache
 from typing import NamedTuple
 
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded
@@ -23,6 +22,10 @@ _NOT_TEXT = re.compile(
     r"|<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*+>|\Z)|<[^>]*+(?:>|\Z)",
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
+
+
+_IMAGE = rf"<img{STOP}({ATTRIBUTES})"
+"""Pattern that is compiled on demand, as most crawls do not need it."""
 
 
 def _close(text: str, end: int) -> int:
@@ -48,12 +51,6 @@ def _plain_words(markup: str) -> list[str]:
     return decoded(_NOT_TEXT.sub(" ", markup)).split()
 
 
-@cache
-def _image() -> re.Pattern[str]:
-    """Return the pattern, compiled on demand, as most crawls do not need it."""
-    return re.compile(rf"<img{STOP}({ATTRIBUTES})", re.IGNORECASE | re.ASCII)
-
-
 class AnchorTag(NamedTuple):
     """First anchor of a page with this href as written. A link without an anchor has no text."""
 
@@ -70,7 +67,7 @@ def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
         return AnchorTag(written, _said(said.get("alt", "")), rel)
     content = text[tag.end() : _close(text, tag.end())]
     words = " ".join(_plain_words(content))[:LONGEST_TEXT]
-    image = None if words else _image().search(content)
+    image = None if words else re.search(_IMAGE, content, re.IGNORECASE | re.ASCII)
     return AnchorTag(written, _said(attributes(image[1]).get("alt", "")) if image else words, rel)
 
 

@@ -11,14 +11,13 @@ anchor     place in a page that a fragment names, by `id` or by `name`
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from minicrawl.web.encoding.detection import decode
-from minicrawl.web.encoding.labels import UTF_8
-from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.encoding.labels import UTF_8, encoded_query
 from minicrawl.web.html.anchors import LONGEST_TEXT
 from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.urls import canonical
@@ -204,8 +203,7 @@ class ReferenceReader:
         self._drawings += tag == "svg"
         if self._templates:
             return
-        if reader := _READERS.get(tag):
-            reader(self, tag, attributes)
+        self._read_element(tag, attributes)
         if not attributes:
             return
         if name := attributes.get("id"):
@@ -240,13 +238,31 @@ class ReferenceReader:
         self._end_anchor()
         self._style, self._templates, self._drawings = None, 0, 0
 
-    def begin_anchor(self, _tag: str, attributes: dict[str, str]) -> None:
-        """Process an <a>, which ends the one before it."""
-        self._end_anchor()
-        if name := attributes.get("name"):
-            self._found.anchors.add(name)
-        if (href := attributes.get("href")) is not None:
-            self._open = href, attributes.get("rel", "")
+    def _read_element(self, tag: str, attributes: dict[str, str]) -> None:
+        """Process what an element refers to by its own attributes."""
+        get = attributes.get
+        match tag:
+            case "a":
+                self._end_anchor()  # it ends the one before it
+                if name := get("name"):
+                    self._found.anchors.add(name)
+                if (href := get("href")) is not None:
+                    self._open = href, get("rel", "")
+            case "link":
+                self._read_link(attributes)
+            case "meta":
+                self._read_meta(attributes)
+            case "style":
+                self._style = []  # its content follows
+            case "area" | "iframe" | "frame":
+                self._add_link(get(_LINKS[tag]), get("alt", ""), "", tag)
+            case "base" if not self._drawings:  # the first one with a URL counts
+                href = encoded_query(get("href", ""), self._encoding)
+                self._found.base = self._found.base or href or None
+        for name in _ASSETS.get(tag, ()):
+            self._add_asset(get(name), "", _KINDS.get(tag, "media"))
+        if tag == "img" and self._open is not None:
+            self.data(get("alt", ""))
 
     def _end_anchor(self) -> None:
         if self._open is not None:
@@ -254,22 +270,7 @@ class ReferenceReader:
             self._add_link(href, " ".join("".join(self._words).split()), rel, "a")
             self._open, self._words, self._left = None, [], LONGEST_TEXT
 
-    def begin_style(self, _tag: str, _attributes: dict[str, str]) -> None:
-        """Process a <style>, whose content follows."""
-        self._style = []
-
-    def read_base(self, _tag: str, attributes: dict[str, str]) -> None:
-        """Process a <base>: the first one with a URL counts, unless it is part of a drawing."""
-        if not self._drawings:
-            href = encoded_query(attributes.get("href", ""), self._encoding)
-            self._found.base = self._found.base or href or None
-
-    def read_frame(self, tag: str, attributes: dict[str, str]) -> None:
-        """Process an area or a frame."""
-        self._add_link(attributes.get(_LINKS[tag]), attributes.get("alt", ""), "", tag)
-
-    def read_link(self, _tag: str, attributes: dict[str, str]) -> None:
-        """Process a <link>."""
+    def _read_link(self, attributes: dict[str, str]) -> None:
         rel = attributes.get("rel", "")
         relations = set(rel.lower().split())
         if relations & _ASSET_RELATIONS:
@@ -279,19 +280,11 @@ class ReferenceReader:
         elif relations & _LINK_RELATIONS:
             self._add_link(attributes.get("href"), "", rel, "link")
 
-    def read_meta(self, _tag: str, attributes: dict[str, str]) -> None:
-        """Process a <meta>."""
+    def _read_meta(self, attributes: dict[str, str]) -> None:
         name = attributes.get("property") or attributes.get("name", "")
         content = attributes.get("content", "").strip()
         if name.lower() in _PREVIEWS and 0 < len(content) <= _LONGEST_HREF:
             self._found.previews.append(encoded_query(content, self._encoding))
-
-    def read_asset(self, tag: str, attributes: dict[str, str]) -> None:
-        """Process an element that loads a file."""
-        if tag == "img" and self._open is not None:
-            self.data(attributes.get("alt", ""))
-        for name in _ASSETS[tag]:
-            self._add_asset(attributes.get(name), "", _KINDS.get(tag, "media"))
 
     def _read_lazy(self, tag: str, attributes: dict[str, str]) -> None:
         """Process sets of images, and attributes of lazy-loading scripts."""
@@ -320,17 +313,6 @@ class ReferenceReader:
         if href and is_usual and len(self._found.assets) < _MOST_ASSETS:
             written = encoded_query(href, self._encoding)
             self._found.assets.append(Reference(written, "", rel, kind))
-
-
-_READERS: Mapping[str, Callable[[ReferenceReader, str, dict[str, str]], None]] = {
-    "a": ReferenceReader.begin_anchor,
-    "base": ReferenceReader.read_base,
-    "link": ReferenceReader.read_link,
-    "meta": ReferenceReader.read_meta,
-    "style": ReferenceReader.begin_style,
-    **dict.fromkeys(("area", "iframe", "frame"), ReferenceReader.read_frame),
-    **dict.fromkeys(_ASSETS, ReferenceReader.read_asset),
-}
 
 
 def _candidates(srcset: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
-from minicrawl.web.encoding.queries import encoded_query
+from minicrawl.web.encoding.labels import encoded_query
 from minicrawl.web.html.anchors import (
     ANCHOR_READ,
     MARKUP_AROUND,

@@ -37,7 +37,7 @@ starred    pattern with a star inside; tried one after the other
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from string import ascii_letters, digits, hexdigits
 from typing import NamedTuple
@@ -279,9 +279,12 @@ class Matcher:
             key, budget = _key(path), budget - _DECODE * path.count("%")
         if self._as_written is None:
             return self._patterns.rank(key, budget, cheap) % 2 == 1
+        # Also the path as written, and the key with all "/" and "?" of the query escaped.
+        above, question, query = key.partition("?")
+        escaped = above + question + query.replace("/", "%2F").replace("?", "%3F")
         ranks = [
             self._as_written.rank(other_key, budget // 3, cheap)
-            for other_key in _other_keys(path, key)
+            for other_key in (_respelled(path, _IN_RULES), escaped)
         ]
         return max(self._patterns.rank(key, budget // 3, cheap), *ranks) % 2 == 1
 
@@ -294,10 +297,3 @@ def _depends_on_place(pattern: str) -> bool:
     behind_star = pattern.partition("?")[0].partition("*")[2]
     is_either = any(escape in behind_star for escape in ("%2F", "%2f", "%3F", "%3f"))
     return is_either or _BARE_PERCENT.search(pattern) is not None
-
-
-def _other_keys(path: str, key: str) -> Iterator[str]:
-    """Yield the path as written, and the key with all "/" and "?" of the query escaped."""
-    yield _respelled(path, _IN_RULES)
-    above, question, query = key.partition("?")
-    yield above + question + query.replace("/", "%2F").replace("?", "%3F")

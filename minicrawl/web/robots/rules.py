@@ -152,15 +152,13 @@ class _Group:
         elif name == "forbid":
             self.forbidden.add(normalize_pattern(value.decode("latin-1")))
         else:
-            self._allow(normalize_pattern(value.decode("latin-1")))
-
-    def _allow(self, pattern: str) -> None:
-        self.allowed.add(pattern)
-        # As in Google's matcher: a site that allows its index page under one name means the folder
-        # as well.
-        folder, slash, page = pattern.rpartition("/")
-        if slash and page.startswith("index.htm"):
-            self.allowed.add(f"{folder}/$")
+            pattern = normalize_pattern(value.decode("latin-1"))
+            self.allowed.add(pattern)
+            # As in Google's matcher: a site that allows its index page under one name means the
+            # folder as well.
+            folder, slash, page = pattern.rpartition("/")
+            if slash and page.startswith("index.htm"):
+                self.allowed.add(f"{folder}/$")
 
     def rules(
         self,
