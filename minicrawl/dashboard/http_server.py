@@ -266,7 +266,11 @@ class LimitedServer(uvicorn.Server):
                 return
             except OSError:  # no descriptor is left, whoever has them
                 self._close_some(self._owing())
-                self._pause(listener)
+                # Accept nothing for a moment: the listener would stay readable, and keep the loop
+                # busy.
+                loop = asyncio.get_running_loop()
+                loop.remove_reader(listener)
+                loop.call_later(_NO_DESCRIPTOR_S, self._go_on, listener)
                 return
             address = network_of(str(peer[0]))
             if self._has_room(address):
@@ -274,12 +278,6 @@ class LimitedServer(uvicorn.Server):
                 self._lobby.add(accepted, address)
             else:
                 accepted.close()
-
-    def _pause(self, listener: socket.socket) -> None:
-        """Accept nothing for a moment: the listener would stay readable, and keep the loop busy."""
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(listener)
-        loop.call_later(_NO_DESCRIPTOR_S, self._go_on, listener)
 
     def _go_on(self, listener: socket.socket) -> None:
         if not self.should_exit:

@@ -203,7 +203,10 @@ class Finder:
         """Return the best pages."""
         query, end = self._with_synonyms(query), request.offset + request.count
         results = self._folded(query, request)
-        pinned = self._pinned(query, request)
+        urls = self._curation.pins.get(" ".join(query.words), ()) if query.is_plain else ()
+        hits = [hit for hit in map(self._index.at_url, urls) if hit is not None]
+        sought = self._sought(query) if hits else Sought(())
+        pinned = [(self._judged(hit, sought, request), 0) for hit in hits]
         if pinned:
             pages = {stored.about.page for (stored, _), _ in pinned}
             results = pinned + [
@@ -245,12 +248,6 @@ class Finder:
             word: tuple(synonyms_of) for word, synonyms_of in synonyms_of.items() if synonyms_of
         }
         return replace(query, synonyms=synonyms)
-
-    def _pinned(self, query: Query, request: SearchRequest) -> list[tuple[_Found, int]]:
-        urls = self._curation.pins.get(" ".join(query.words), ()) if query.is_plain else ()
-        hits = [hit for hit in map(self._index.at_url, urls) if hit is not None]
-        sought = self._sought(query) if hits else None
-        return [(self._judged(hit, sought, request), 0) for hit in hits if sought is not None]
 
     def _sought(self, query: Query) -> Sought:
         forms = {

@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -134,24 +134,20 @@ def locked_folder(folder: Path) -> Iterator[None]:
         raise UsageError(
             f"the index goes to {folder}, which cannot be written: {error.strerror}"
         ) from error
+    until = time.monotonic() + _MOMENT_S  # the child of a killed process may have it until then
     try:
-        if not _has_locked(lock):
-            raise StoreError(f"{folder} is being written by another process")
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    why = f"{folder} is being written by another process"
+                    raise StoreError(why) from None
+            time.sleep(0.01)
         yield
     finally:
         os.close(lock)
-
-
-def _has_locked(lock: int) -> bool:
-    """Take the lock within a moment, or return False. The child of a killed process may have it."""
-    until = time.monotonic() + _MOMENT_S
-    while True:
-        with suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.01)
 
 
 def clear_folder(folder: Path) -> None:

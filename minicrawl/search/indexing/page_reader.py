@@ -199,12 +199,9 @@ def _read(
         0.0, time.process_time() - began - _USUAL_S - _USUAL_BYTE_S * len(answer.body)
     )
     changed = answer.headers.get("last-modified", "")
-    return ReadPage(place, answer.url, text, answer.at, changed, _type(answer), cut)
-
-
-def _type(answer: Answer) -> str:
     media_type = type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
-    return str((media_type or DocumentType.HTML).name).lower()
+    type_name = str((media_type or DocumentType.HTML).name).lower()
+    return ReadPage(place, answer.url, text, answer.at, changed, type_name, cut)
 
 
 def _site(url: str) -> str:

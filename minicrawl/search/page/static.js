@@ -241,7 +241,7 @@ const answered = async (about, query) => {
     page, ...(looked.length ? scored(about, page, looked, pieces, total) : { frequency: -page, score: -page, isNear: true }),
   }));
   for (const row of rows) row.hasAll = needed.every((one) => one.pages.has(row.page));
-  const whole = rows.filter((row) => row.hasAll && row.isNear), isFew = whole.length < ENOUGH;
+  const whole = rows.filter((row) => row.hasAll && row.isNear), isFew = rows.filter((row) => row.hasAll).length < ENOUGH;
   const chosen = [...inBlocks(whole), ...inBlocks(rows.filter((row) => !(row.hasAll && row.isNear) && (isFew || row.hasAll)))];
   const common = exact.filter((one) => one.isCommon).map((one) => one.word);
   const notes = common.length && (tests.length || looked.length === 1) ? [`Of the pages with ${common.map((word) => `“${word}”`).join(", ")}, the best ${about.most_pages.toLocaleString("en")} were looked at.`] : [];
@@ -266,21 +266,22 @@ const element = (tag, attributes, ...children) => {
   return made;
 };
 
-// The passage with the most words, marked.
+// The passage with the most different words, marked.
 const passage = (text, words) => {
   const isSought = (piece) => words.some((word, at) => piece === word || (at === words.length - 1 && piece.startsWith(word)));
-  const pieces = text.split(/([\p{L}\p{N}\p{M}]+)/u), starts = [];
+  const pieces = text.split(/([\p{L}\p{N}\p{M}]+)/u), marked = new Map();
   let at = 0;
   for (const piece of pieces) {
-    if (piece && wordsOf(piece).some(isSought)) starts.push(at);
+    if (piece && wordsOf(piece).some(isSought)) marked.set(at, piece.toLowerCase());
     at += piece.length;
   }
-  const within = (start) => starts.filter((one) => one >= start && one < start + AROUND).length;
+  const starts = [...marked.keys()];
+  const within = (start) => new Set(starts.filter((one) => one >= start && one < start + AROUND - 60).map((one) => marked.get(one))).size;
   const first = starts.reduce((best, start) => within(start) > within(best) ? start : best, starts[0] || 0);
   const begin = first < 60 ? 0 : text.indexOf(" ", first - 60) + 1, shown = [];
   at = 0;
   for (const piece of pieces) {
-    if (at >= begin && at < begin + AROUND && piece) shown.push(starts.includes(at) ? element("mark", {}, piece) : piece);
+    if (at >= begin && at < begin + AROUND && piece) shown.push(marked.has(at) ? element("mark", {}, piece) : piece);
     at += piece.length;
   }
   return [begin ? "… " : "", ...shown, begin + AROUND < text.length ? " …" : ""];

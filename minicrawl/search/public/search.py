@@ -89,8 +89,11 @@ class PublicSearch:
             Route("/feed.xml", self._feed),
             Route("/style.css", self._css),
         ]
-        handlers = {_BusyError: _busy}
-        app = Starlette(routes=routes, exception_handlers=handlers)
+
+        async def busy(_request: Request, _error: Exception) -> Response:
+            return refused("too many searches at once: ask again in a moment", 503, 0)
+
+        app = Starlette(routes=routes, exception_handlers={_BusyError: busy})
         return PublicGuard(app, self._base, limit)
 
     async def _html(self, request: Request) -> Response:
@@ -196,10 +199,6 @@ class PublicSearch:
 
 class _BusyError(Exception):
     """Too many searches wait."""
-
-
-async def _busy(_request: Request, _error: Exception) -> Response:
-    return refused("too many searches at once: ask again in a moment", 503, 0)
 
 
 def serve_publicly(
