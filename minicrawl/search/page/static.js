@@ -123,7 +123,6 @@ const haveTogether = async (about, looked) => [...looked[0].pages.keys()].some((
 const corrected = async (about, text, query) => {
   let meant = text;
   const replace = (word, other) => { meant = meant.replace(new RegExp(`(?<![\\p{L}\\p{N}:"])${word}(?![\\p{L}\\p{N}"])`, "iu"), other); };
-  const known = async (word) => (await lookedUp(about, word)).pages.size;
   for (const [nth, word] of query.words.entries()) {
     const looked = await lookedUp(about, word);
     if (looked.pages.size || (nth === query.words.length - 1 && looked.endings.length)) continue;
@@ -134,7 +133,8 @@ const corrected = async (about, text, query) => {
     const looked = await Promise.all(words.map((word) => lookedUp(about, word)));
     if (await haveTogether(about, looked)) continue;
     for (const [nth, word] of words.entries()) for (const other of await nearest(about, word)) {
-      if (meant === text && await known(other) && await haveTogether(about, looked.with(nth, await lookedUp(about, other)))) replace(word, other);
+      const instead = await lookedUp(about, other);
+      if (meant === text && instead.pages.size && await haveTogether(about, looked.map((one, at) => at === nth ? instead : one))) replace(word, other);
     }
   }
   return meant;
@@ -219,8 +219,8 @@ const answered = async (about, query) => {
   const exact = await Promise.all(query.sought.map((word) => lookedUp(about, word)));
   const looked = await Promise.all(exact.map((one) => withForms(about, one, one.word === query.words.at(-1))));
   const byWord = (word) => exact[query.sought.indexOf(word)], look = (words) => Promise.all(words.map((word) => lookedUp(about, word)));
-  const filters = await Promise.all(query.filters.map(filtered)), kinds = Object.groupBy(filters.filter((one) => one.keeps && !one.isOut), (one) => one.name);
-  const tests = filters.map((one) => one.keeps ? (page) => one.isOut ? one.keeps(page) : kinds[one.name].some((other) => other.keeps(page)) : one);
+  const filters = await Promise.all(query.filters.map(filtered));
+  const tests = filters.map((one) => one.keeps ? (page) => one.isOut ? one.keeps(page) : filters.some((other) => other.name === one.name && !other.isOut && other.keeps(page)) : one);
   for (const phrase of query.phrases) tests.push((page) => together(page, phrase.map(byWord)));
   for (const { name, words, isOut } of query.within) {
     const hits = await look(words), bit = name === "title" ? TITLE : FILE;
