@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
 from minicrawl.crawl.admission.scope import ScopeGate, gate_for
@@ -61,6 +60,7 @@ from minicrawl.memory.garbage_collector import RARE_GARBAGE_COLLECTION
 from minicrawl.notebook import NotebookDisplay
 from minicrawl.own_files import scratch
 from minicrawl.store import tables
+from minicrawl.store.derived.file import mend
 from minicrawl.store.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
@@ -87,13 +87,6 @@ class _StoppedAmongSeedsError(Exception):
 
     Seeds are endowed once all are known, so the next run reads them again.
     """
-
-
-class _GivenParts(NamedTuple):
-    """Parts from the caller that a crawl otherwise makes itself."""
-
-    transport: httpx.AsyncBaseTransport | None
-    shard: ShardSetup
 
 
 class Crawl:
@@ -169,7 +162,7 @@ class Crawl:
         self._hooks.halt, self._hooks.is_shard = self.stop, shard is not None
         if stop is not None:
             self.subscribe(lambda _: self._hooks.look(self.progress()), (Settled,))
-        self._parts = _GivenParts(transport, shard or WHOLE)
+        self._transport, self._shard = transport, shard or WHOLE
         self._crawler: Crawler | None = None
         self.steering: CrawlSteering | None = None
         """Steering of the crawl, while it requests pages."""
@@ -191,11 +184,11 @@ class Crawl:
 
     def run(self) -> Reason:
         """Crawl until the budget is spent or nothing is left, and return the reason for the end."""
-        if _is_loop_running():
-            raise UsageError(
-                "an event loop runs already, as in a notebook: `await crawl.run_async()`"
-            )
-        return asyncio.run(self.run_async())
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run_async())
+        raise UsageError("an event loop runs already, as in a notebook: `await crawl.run_async()`")
 
     def stop(self) -> None:
         """Send no more requests, and wait for those in flight. Call it in the loop's thread.
@@ -263,29 +256,27 @@ class Crawl:
         store = self.settings.storing.store
         self._ending = ranks = LastConvergence(store, SystemClock(), self._tell)
         if self.settings.storing.may_converge:
+            from minicrawl.report.progress.crawl_status import status
+
             await ranks.run(ran_s)
-            self._show_converged(store)
-
-    def _show_converged(self, store: Path) -> None:
-        """Replace the estimate in the last progress by the share that all reports show."""
-        from minicrawl.report.progress.crawl_status import status
-
-        shown = status(store).importance_gathered
-        if self._last_progress is not None and shown is not None:
-            self._last_progress = replace(self._last_progress, importance_gathered=shown)
+            # The share that all reports show replaces the estimate.
+            shown = status(store).importance_gathered
+            if self._last_progress is not None and shown is not None:
+                self._last_progress = replace(self._last_progress, importance_gathered=shown)
 
     async def _run_from(self, seeds: Iterator[ResolvedUrl]) -> Reason:
-        await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         self._beginning.check(self.settings, SystemClock.today())
         store = self.settings.storing.store
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
+        if damaged := mend(store):
+            self._tell(Warned(text=f"the ranks could not be opened: they are {damaged} now"))
         keep = partial(open_keeping, emit=self._tell)
-        by_value = self._hooks.scorer is not None
         opened = opened_crawl(
             *(self._agree, store, seeds, self._tell, keep),
-            shard=self._parts.shard,
-            by_value=by_value,
+            shard=self._shard,
+            by_value=self._hooks.scorer is not None,
         )
         async with opened as recorder:
             recorder.counters[tables.CONVERGES] = self.settings.storing.may_converge
@@ -305,7 +296,7 @@ class Crawl:
         """
         from minicrawl.crawl.start.preview import DryRun
 
-        await check_reach(self.settings.network, self._tell, is_given=bool(self._parts.transport))
+        await check_reach(self.settings.network, self._tell, is_given=bool(self._transport))
         self._beginning.check(self.settings, SystemClock.today())
         seeds, store = self._seeds_at_hand(), self.settings.storing.store
         with scratch("preview") as folder:
@@ -375,9 +366,9 @@ class Crawl:
         )
         accept = hooks.may_fetch if hooks.filters else None
         workers = worker_count(settings.network)
-        async with open_web_access(config, workers, self._parts.transport) as web_access:
+        async with open_web_access(config, workers, self._transport) as web_access:
             gate = gate_for(recorder, settings.scope, accept)
-            for text in () if self._parts.transport else limits(settings, gate, seeds.urls()):
+            for text in () if self._transport else limits(settings, gate, seeds.urls()):
                 self._tell(Noted(text=text))
             for text in exposed_keys(settings):
                 self._tell(Warned(text=text))
@@ -389,7 +380,7 @@ class Crawl:
         if lost := told_not_inherited(loaded, store.connection):
             self._tell(Warned(text=lost))
         refuse_scorers(loaded.settings, in_python=self._hooks.scorer is not None)
-        self.settings = self._parts.shard.agree(store, loaded)
+        self.settings = self._shard.agree(store, loaded)
         refuse_what_varies(self.settings)
         return self.settings
 
@@ -412,11 +403,3 @@ def _until(is_stopped: Callable[[], bool], seeds: Iterable[str]) -> Iterator[str
         if is_stopped():
             raise _StoppedAmongSeedsError
         yield seed
-
-
-def _is_loop_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

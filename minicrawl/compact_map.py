@@ -43,18 +43,7 @@ class CompactHashMap:
 
     def matches(self, code: int) -> list[int]:
         """Return the numbers under this code, and rarely one of a code with the same kept bits."""
-        if self._some_wait:
-            self.insert_pending()
-        small, kept = self._maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
-        slots, slot = small.slots, kept * small.room >> _HALF
-        first, numbers = kept << _HALF, []
-        while 0 < (entry := slots[slot]) < first:
-            slot += 1
-        while first < entry <= first | _KEPT:
-            numbers.append((entry & _KEPT) - 1)
-            slot += 1
-            entry = slots[slot]
-        return numbers
+        return self.matches_of((code,))[0]
 
     def matches_of(self, codes: Iterable[int]) -> list[list[int]]:
         """Return the numbers under each of these codes."""
@@ -171,16 +160,14 @@ class _SmallMap:
         inside = np.frombuffer(self.slots, dtype=np.uint64)
         late = np.array(self.late, dtype=np.uint64)
         self.late = array("Q")
-        self._lay_out(np.sort(np.concatenate((inside[inside > 0], late))))
-
-    def _lay_out(self, entries: NDArray[np.uint64]) -> None:
-        """Place sorted entries, each as close to its home slot as earlier ones allow."""
+        entries = np.sort(np.concatenate((inside[inside > 0], late)))
         self.used = len(entries)
         # Leaves room to grow by an eighth, from 0.82 to 0.92 full, before the next layout.
         roomy = _VERY_ROOMY if self.used < _FEW else _ROOMY
         self.room = max(_LEAST_ROOM, int(self.used / roomy))
         self.most = int(self.room * _FULL)
         codes = (entries >> np.uint64(_HALF)).astype(np.int64)
+        # Each entry is as close to its home slot as earlier ones allow.
         places = np.arange(self.used)
         taken = np.maximum.accumulate((codes * self.room >> _HALF) - places) + places
         self.slots = array("Q", bytes(8 * (max(self.room, taken.max(initial=0) + 1) + _TAIL)))

@@ -67,12 +67,13 @@ class ControlRequest:
                 known = ", ".join(CHANGEABLE)
                 raise UsageError(f"{name} cannot change while a crawl runs; {known} can")
             Given(value, name, " ").read_as(BY_NAME[name])
-        if len(self.urls) > MOST_URLS:
-            raise UsageError(f"at most {MOST_URLS:,} URLs at once, not {len(self.urls):,}")
-        if len(self.hosts) > MOST_HOSTS:
-            raise UsageError(f"at most {MOST_HOSTS:,} hosts at once, not {len(self.hosts):,}")
-        if len(self.pages) > MOST_PAGES:
-            raise UsageError(f"at most {MOST_PAGES:,} pages at once, not {len(self.pages):,}")
+        for kind, items, most in (
+            ("URLs", self.urls, MOST_URLS),
+            ("hosts", self.hosts, MOST_HOSTS),
+            ("pages", self.pages, MOST_PAGES),
+        ):
+            if len(items) > most:
+                raise UsageError(f"at most {most:,} {kind} at once, not {len(items):,}")
         for url in self.urls:
             if canonical_seed(url, strip_marks=False) is None:
                 raise UsageError(f"{url!r} is not a URL that can be crawled")

@@ -33,7 +33,7 @@ from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.rows import WRITERS, lines_of
 from minicrawl.report.links.written_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS
-from minicrawl.store.derived.file import SUFFIX
+from minicrawl.store.derived.file import DAMAGED, SUFFIX
 from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, JUDGED, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 
@@ -279,6 +279,8 @@ def files_page() -> str:
         f"{store}{SUFFIX}": "ranks, the converged importance among them, the index of in-links and "
         "samples of the graph, derived from the store; may be deleted at any time. It also has the "
         "pings of IndexNow, without which pages are read later",
+        f"{store}{DAMAGED}": "a file of ranks that could not be opened, set aside by the next "
+        "crawl; may be deleted at any time",
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
         f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it",

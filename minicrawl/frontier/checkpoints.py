@@ -6,7 +6,7 @@ Law: the rows can be iterated again, because a full disk may take two attempts.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, TypeVar
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minicrawl.frontier.changes import Cut, Numbers
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.windows.window import Births, Past
+from minicrawl.opic.windows.window import Past
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow
 
 _ROWS_AT_ONCE = 1 << 14
@@ -30,17 +30,19 @@ def cut_checkpoint(frontier: Frontier, at_once: int = _ROWS_AT_ONCE) -> Checkpoi
     """
     changes = frontier.take_changes()
     cut = changes.cut(frontier.ledger.key)
-    turned = UpdatedRows.of(frontier, changes.turned, changes.saved)
-    born = NewRows.of(frontier, changes.turned, changes.saved)
+    pages = np.fromiter(changes.turned, dtype=np.int64, count=len(changes.turned))
+    turned = np.sort(pages[pages < changes.saved])
+    turned_rows = _rows_of_turned(frontier, changes.turned, turned)
+    born_rows = _rows_of_born(frontier, changes.turned, changes.saved)
     frontier.spendings.cut(len(frontier))
     siblings, values, channels = frontier.siblings, frontier.values, frontier.channels
     order = None if siblings is None else siblings.state() | (values.state() if values else {})
     return Checkpoint(
         watermark=frontier.last_seq,
         totals=frontier.ledger.totals,
-        born=Rows(partial(born.rows, cut, at_once)),
-        turned=Rows(partial(turned.rows, cut, at_once)),
-        paid=Rows(partial(cut.paid, changes.saved, turned.pages, at_once)),
+        born=Rows(partial(born_rows, cut, at_once)),
+        turned=Rows(partial(turned_rows, cut, at_once)),
+        paid=Rows(partial(cut.paid, changes.saved, turned, at_once)),
         siblings=order,
         channels=None if channels is None else channels.as_rows(),
     )
@@ -80,96 +82,62 @@ class Columns:
             yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRows:
-    """Pages that have no row yet. Most were never read, so only their birth is stored."""
+MakeRows = Callable[[Cut, int], Iterator[FrontierRow]]
+"""Yields rows, that many at once, with the in-links that their pages gained."""
 
-    first: int
-    state: NDArray[np.uint8]
-    key: Numbers
-    births: Births
-    pasts: Mapping[int, Past]
-    spent: Mapping[int, int]
 
-    @classmethod
-    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], first: int) -> "NewRows":
-        """Return the pages from `first` on; `pasts` has the past of each page that had a turn."""
-        return cls(
-            first=first,
-            state=frontier.states()[first:].copy(),
-            key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:].copy(),
-            births=frontier.window.births(first, len(frontier)),
-            pasts=pasts,
-            spent=frontier.spendings.newest,
-        )
+def _rows_of_born(frontier: Frontier, pasts: Mapping[int, Past], first: int) -> MakeRows:
+    """Copy the columns of the pages from `first` on, which have no row yet.
 
-    def rows(self, cut: Cut, at_once: int) -> Iterator[FrontierRow]:
-        """Yield the rows in blocks, with the in-links that the pages gained.
+    `pasts` has the past of each page that had a turn. Most were never read, so only their birth is
+    stored. Only the copied columns take memory, not the rows of a large web.
+    """
+    state, spent = frontier.states()[first:].copy(), frontier.spendings.newest
+    key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:].copy()
+    births = frontier.window.births(first, len(frontier))
 
-        Only the copied columns take memory, not the rows of a large web.
-        """
-        times, turned = self.births.by_page(), sorted(self.pasts)
-        for start in range(0, len(self.state), at_once):
-            block = slice(start, start + at_once)
-            first = self.first + start
-            mine = slice(bisect_left(turned, first), bisect_left(turned, first + at_once))
-            yield from self._block(block, times[block], turned[mine]).rows(cut, at_once)
+    def rows(cut: Cut, at_once: int) -> Iterator[FrontierRow]:
+        times, turned = births.by_page(), sorted(pasts)
+        for start in range(0, len(state), at_once):
+            block, begin = slice(start, start + at_once), first + start
+            g_time = times[block].copy()
+            history, spent_at = np.zeros((2, len(g_time)), dtype=np.int64)
+            measures = dict[int, bytes | None]()
+            for page in turned[bisect_left(turned, begin) : bisect_left(turned, begin + at_once)]:
+                place = page - begin
+                history[place], g_time[place], measures[page] = pasts[page]
+                spent_at[place] = spent.get(page, 0)
+            columns = Columns(
+                pages=np.arange(begin, begin + len(g_time)),
+                state=state[block],
+                key=key[block],
+                history=history,
+                g_time=g_time,
+                spent=spent_at,
+                measures=measures,
+            )
+            yield from columns.rows(cut, at_once)
 
-    def _block(self, block: slice, times: Numbers, turned: Sequence[int]) -> Columns:
-        """Return the columns of a block of pages, some of which had a turn."""
-        first, count = self.first + block.start, len(times)
-        history, g_time = np.zeros(count, dtype=np.int64), times.copy()
-        spent, measures = np.zeros(count, dtype=np.int64), {}
-        for page in turned:
-            place = page - first
-            history[place], g_time[place], measures[page] = self.pasts[page]
-            spent[place] = self.spent.get(page, 0)
+    return rows
+
+
+def _rows_of_turned(frontier: Frontier, pasts: Mapping[int, Past], turned: Numbers) -> MakeRows:
+    """Copy what may change of these pages, which have a row; the rest is looked up later."""
+    state, spent = frontier.states()[turned], frontier.spendings.newest
+    key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[turned]
+
+    def rows(cut: Cut, at_once: int) -> Iterator[FrontierRow]:
+        pages = turned.tolist()
+        columns = [pasts[page] for page in pages]
+        histories, times, measures = zip(*columns, strict=True) if columns else ((), (), ())
         return Columns(
-            pages=np.arange(first, first + count),
-            state=self.state[block],
-            key=self.key[block],
-            history=history,
-            g_time=g_time,
-            spent=spent,
-            measures=measures,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdatedRows:
-    """Pages that had a turn. Mutable values are copied; others are looked up later."""
-
-    pages: Numbers
-    state: NDArray[np.uint8]
-    key: Numbers
-    pasts: Mapping[int, Past]
-    spent: Mapping[int, int]
-
-    @classmethod
-    def of(cls, frontier: Frontier, pasts: Mapping[int, Past], saved: int) -> "UpdatedRows":
-        """Return the pages that have a row, in ascending order."""
-        pages = np.fromiter(pasts, dtype=np.int64, count=len(pasts))
-        pages = np.sort(pages[pages < saved])
-        return cls(
-            pages=pages,
-            state=frontier.states()[pages],
-            key=np.frombuffer(frontier.ledger.key, dtype=np.int64)[pages],
-            pasts=pasts,
-            spent=frontier.spendings.newest,
-        )
-
-    def rows(self, cut: Cut, at_once: int) -> Iterator[FrontierRow]:
-        """Yield the rows, with the in-links that the pages gained."""
-        pages = self.pages.tolist()
-        pasts = list(map(self.pasts.__getitem__, pages))
-        histories, times, measures = zip(*pasts, strict=True) if pasts else ((), (), ())
-        columns = Columns(
-            pages=self.pages,
-            state=self.state,
-            key=self.key,
+            pages=turned,
+            state=state,
+            key=key,
             history=np.array(histories, dtype=np.int64),
             g_time=np.array(times, dtype=np.int64),
-            spent=np.array([self.spent.get(page, UNCHANGED) for page in pages], dtype=np.int64),
+            spent=np.array([spent.get(page, UNCHANGED) for page in pages], dtype=np.int64),
             measures=dict(zip(pages, measures, strict=True)),
-        )
-        return columns.rows(cut, at_once)
+        ).rows(cut, at_once)
+
+    return rows

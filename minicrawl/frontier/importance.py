@@ -87,7 +87,21 @@ def shown_importance(path: Path, connection: Connection, frontier: Frontier) -> 
     if not converges_anew(row, connection):
         return _carried_on(row, scores, connection, frontier)
     start = None if row is None else completed(scores, frontier.importance())
-    return _converged_anew(row, start, connection, frontier)
+    flow = cash_flow(frontier, connection)
+    assert flow is not None, "there is always time"
+    refinement = _finished(Refinement(flow, start))
+    anew = RankRow(
+        name=OPIC,
+        options=rank_options(refinement, frontier.states(), row),
+        made_at=time.time(),
+        step=frontier.last_seq,
+        nodes=flow.pages,
+        edges=flow.links,
+        iterations=refinement.rounds,
+        error_bound=refinement.error,
+        converged=True,
+    )
+    return ShownImportance(anew, refinement.importance, flow)
 
 
 def converges_anew(row: RankRow | None, connection: Connection) -> bool:
@@ -164,26 +178,6 @@ def _kept(path: Path, connection: Connection, pages: int) -> tuple[RankRow | Non
     return (row, scores) if is_valid else (None, np.empty(0))
 
 
-def _converged_anew(
-    before: RankRow | None, start: Floats | None, connection: Connection, frontier: Frontier
-) -> ShownImportance:
-    flow = cash_flow(frontier, connection)
-    assert flow is not None, "there is always time"
-    refinement = _finished(Refinement(flow, start))
-    row = RankRow(
-        name=OPIC,
-        options=rank_options(refinement, frontier.states(), before),
-        made_at=time.time(),
-        step=frontier.last_seq,
-        nodes=flow.pages,
-        edges=flow.links,
-        iterations=refinement.rounds,
-        error_bound=refinement.error,
-        converged=True,
-    )
-    return ShownImportance(row, refinement.importance, flow)
-
-
 def rank_options(
     refinement: Refinement,
     states: NDArray[np.uint8],
@@ -194,13 +188,11 @@ def rank_options(
 
     The gathered share never falls unless there is more to read.
     """
-    readable, found = (
-        int(np.isin(states, READABLE).sum()),
-        share_read(refinement.importance, states),
-    )
+    readable = int(np.isin(states, READABLE).sum())
+    gathered = share_read(refinement.importance, states)
     if before is not None and readable <= (before.number(READABLE_PAGES) or 0):
-        found = max(found, before.number(GATHERED) or 0.0)
-    options = {GATHERED: found, READABLE_PAGES: readable, FLOWED: refinement.flowed}
+        gathered = max(gathered, before.number(GATHERED) or 0.0)
+    options = {GATHERED: gathered, READABLE_PAGES: readable, FLOWED: refinement.flowed}
     return json.dumps(options if proven is None else options | {GUARANTEED: proven})
 
 
@@ -208,13 +200,13 @@ _OPEN = (State.FOREIGN, *(state for state in READABLE if not state.was_read))
 """States of pages whose links are not known yet."""
 
 
-def guaranteed_share(flow: CashFlow, frontier: Frontier, goes_on: GoOn = always) -> float | None:
+def guaranteed_share(flow: CashFlow, frontier: Frontier) -> float | None:
     """Return the share of PageRank from the seeds that the pages read surely have.
 
     None without seeds or stored links.
     """
     mass, states = rank_mass(flow, frontier), frontier.states()
-    return None if mass is None else proven_share(mass, states, goes_on)
+    return None if mass is None else proven_share(mass, states, always)
 
 
 def rank_mass(flow: CashFlow, frontier: Frontier) -> RankMass | None:
@@ -229,7 +221,7 @@ def rank_mass(flow: CashFlow, frontier: Frontier) -> RankMass | None:
     return RankMass(flow, seeds, KEPT * edge if ledger.virtual_page.focus else edge)
 
 
-def proven_share(mass: RankMass, states: NDArray[np.uint8], goes_on: GoOn = always) -> float:
+def proven_share(mass: RankMass, states: NDArray[np.uint8], goes_on: GoOn) -> float:
     """Move the cash of the seeds while `goes_on`, and return the share that this proves."""
     is_open = np.isin(states, _OPEN)
     mass.move(is_open, goes_on)
@@ -248,25 +240,15 @@ def _carried_on(
         return ShownImportance(row, completed(scores, frontier.importance()))
     # Pages found later get 1, what the virtual page sends to each page in an iteration.
     through = np.nan_to_num(scores * (flow * row.nodes), nan=1.0)
-    going_on = _later_flow(through, connection, frontier, row)
-    return ShownImportance(row, _finished(Refinement(going_on, cash=through)).importance)
-
-
-def _later_flow(
-    through: Floats, connection: Connection, frontier: Frontier, row: RankRow
-) -> CashFlow:
-    """Return where the cash of pages that were read after the ranks goes.
-
-    If a page has come to stand for another, its flow in `through` is moved to the target.
-    """
     books, builder = frontier.books, FlowBuilder(exact_edge(frontier.small_edge))
     for kind, page, spending in _turns(connection, row.step):
-        if kind == StepKind.FORWARD:
+        if kind == StepKind.FORWARD:  # the page has come to stand for another
             through[books.stands_for(page)] += through[page]
             through[page] = 1
         elif page not in books.forwards:
             builder.spend(page, books.without_detours(page, spending))
-    return builder.flow(len(frontier))
+    refinement = Refinement(builder.flow(len(frontier)), cash=through)
+    return ShownImportance(row, _finished(refinement).importance)
 
 
 def _finished(refinement: Refinement) -> Refinement:
@@ -331,11 +313,16 @@ class GatheredImportance:
             self._levels.add(start, stop, pages)
             if is_first and (start, stop) != (0, pages):
                 return False
-        self._add(start, stop)
-        if stop < pages:
-            return False
-        self._end_lap()
-        return True
+        level = None if self._levels is None else self._levels.now
+        importance = self._frontier.importance_of(level, start, stop)
+        states = self._frontier.states()[start:stop]
+        self._readable += int(np.isin(states, READABLE).sum())
+        read, unread = _read_and_unread(importance, states)
+        self._read += read
+        self._unread += unread
+        if stop == pages:
+            self._end_lap()
+        return stop == pages
 
     def _end_lap(self) -> None:
         self.read, self.unread = self._read, self._unread
@@ -346,15 +333,6 @@ class GatheredImportance:
         self._most = self._readable
         self._readable = 0
         self._read = self._unread = 0.0
-
-    def _add(self, start: int, stop: int) -> None:
-        level = None if self._levels is None else self._levels.now
-        importance = self._frontier.importance_of(level, start, stop)
-        states = self._frontier.states()[start:stop]
-        self._readable += int(np.isin(states, READABLE).sum())
-        read, unread = _read_and_unread(importance, states)
-        self._read += read
-        self._unread += unread
 
 
 def _read_and_unread(importance: Floats, states: NDArray[np.uint8]) -> tuple[float, float]:
@@ -400,13 +378,13 @@ class CurrentShares:
         self._frontier = frontier
         self._levels = RunningLevels(frontier.estimate)
         self._summed, self._sum, self._total = 0, 0.0, 0.0
-        self._asked = 0
+        self._lookups = 0
 
     def of(self, page: PageId) -> float:
         """Return the share of this page."""
-        if self._asked % _LOOKUPS_A_SLICE == 0:
+        if self._lookups % _LOOKUPS_A_SLICE == 0:
             self._sum_slice()
-        self._asked += 1
+        self._lookups += 1
         own = float(self._frontier.importance_of(self._levels.now, page, page + 1)[0])
         return min(own / self._total, 1.0) if self._total > 0 else 0.0
 

@@ -11,7 +11,6 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,9 +25,6 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import integrity, page_columns, questions, tables
 from minicrawl.store.records import StoreTerms
-
-if TYPE_CHECKING:
-    from minicrawl.opic.siblings.siblings import Siblings
 
 _SAVED: tuple[page_columns.Column, ...] = ("state", "key", "history", "g_time")
 
@@ -57,17 +53,25 @@ def load_frontier(
     _load_checkpoint(frontier, connection)
     if siblings:
         _load_siblings(frontier, connection, spending_at)
-        if values or tables.has_values(connection):
-            _load_values(frontier, frontier.siblings, connection)
-    # Before the steps are applied: a damaged row could claim billions of new pages.
-    _check_births(frontier, connection)
+        if frontier.siblings is not None and (values or tables.has_values(connection)):
+            from minicrawl.opic.importance.expected_value import ValueEstimate
+
+            traits = frontier.urls.load_traits(connection)
+            frontier.values = ValueEstimate(frontier.siblings, traits)
+            frontier.values.restore(tables.siblings(connection))
+    # Before the steps are applied: a damaged row could claim billions of new pages, which would
+    # fill the memory.
+    known = questions.pages_known(connection)
+    born = len(frontier) + integrity.born_after(connection, frontier.last_seq)
+    if born != known:
+        raise ValueError(f"{known} URLs are known, but {born} pages were born")
     for row in tables.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
     return frontier
 
 
 def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
-    saved, key = tables.saved(connection), array("q")
+    (watermark, totals), key = tables.saved(connection), array("q")
 
     def pasts() -> Iterator[tuple[Numbers, Numbers]]:
         """Yield histories and times, and collect the other columns of the same rows."""
@@ -78,14 +82,14 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
             yield history, times
 
     frontier.window.restore(pasts(), tables.measures(connection))
-    frontier.ledger.restore(key, _flags(frontier), saved.totals)
+    frontier.ledger.restore(key, _flags(frontier), totals)
     if (ends := tables.channels(connection)) is not None:
         frontier.channels = Channels.from_rows(ends)
     frontier.take_changes()  # no page is changed: all loaded pages have a row
     frontier.spendings.cut(len(frontier))
-    frontier.last_seq = saved.watermark
+    frontier.last_seq = watermark
     steps = tables.endowed(tables.counters(connection))
-    for links, units in tables.endowments(connection, [s for s in steps if s <= saved.watermark]):
+    for links, units in tables.endowments(connection, [s for s in steps if s <= watermark]):
         for seed in links:
             endowed = frontier.ledger.endowed
             endowed[seed] = endowed.get(seed, 0) + units * UNIT // len(links)
@@ -126,24 +130,6 @@ def _load_siblings(
         frontier.siblings.vouch([*dict.fromkeys((*seeds, *targets))])
         frontier.siblings.introduce(range(len(frontier)))
         frontier.siblings.end_early_rank()
-
-
-def _load_values(
-    frontier: Frontier, siblings: Siblings | None, connection: tables.Connection
-) -> None:
-    from minicrawl.opic.importance.expected_value import ValueEstimate
-
-    assert siblings is not None
-    frontier.values = ValueEstimate(siblings, frontier.urls.load_traits(connection))
-    frontier.values.restore(tables.siblings(connection))
-
-
-def _check_births(frontier: Frontier, connection: tables.Connection) -> None:
-    """Raise ValueError unless steps add as many pages as have URLs: more could fill the memory."""
-    known = questions.pages_known(connection)
-    born = len(frontier) + integrity.born_after(connection, frontier.last_seq)
-    if born != known:
-        raise ValueError(f"{known} URLs are known, but {born} pages were born")
 
 
 def verify(frontier: Frontier, connection: tables.Connection) -> None:

@@ -46,7 +46,6 @@ from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.ledger.money import PARTS, fixed_edge, in_parts
 from minicrawl.opic.windows.by_name import WINDOWS
-from minicrawl.opic.windows.window import Window
 from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
@@ -67,21 +66,6 @@ _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 _WINDOWS = Registry(ext.WINDOWS, WINDOWS)
 
 
-def _window_of(terms: StoreTerms) -> Window:
-    name, _, size = terms.window.partition(":")
-    try:
-        make = _WINDOWS[name]
-    except KeyError:
-        raise UsageError(
-            f"window {name!r} of the store is unknown: install the package that defines it"
-        ) from None
-    return make(float(size or terms.width), terms.measures)
-
-
-def _never_saved(_page: int) -> int:
-    return 0
-
-
 class Frontier:
     """Pages and ledger of a crawl in memory. `apply` folds in one step of the log."""
 
@@ -90,7 +74,7 @@ class Frontier:
         terms: StoreTerms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf = no_urls,
-        saved_step: Callable[[int], int] = _never_saved,
+        saved_step: Callable[[int], int] = lambda _page: 0,
     ) -> None:
         """Begin without pages. The functions query the store.
 
@@ -98,8 +82,12 @@ class Frontier:
         the step of a page's last spending as of the last checkpoint.
         """
         self.terms = terms
-        window = _window_of(terms)
-        self.window = window
+        name, _, size = terms.window.partition(":")
+        if name not in _WINDOWS:
+            raise UsageError(
+                f"window {name!r} of the store is unknown: install the package that defines it"
+            )
+        self.window = window = _WINDOWS[name](float(size or terms.width), terms.measures)
         """Window that accumulates the histories."""
         self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.edge_given = terms.small_edge

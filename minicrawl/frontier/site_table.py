@@ -45,10 +45,15 @@ class SiteTable:
     def site(self, host: int) -> int:
         """Return the number of the host's site."""
         if host >= len(self._sites):
-            self._grow()
+            self._sites.extend(repeat(UNKNOWN, len(self._origins) - len(self._sites)))
         number = self._sites[host]
         if number == UNKNOWN:
-            number = self._sites[host] = self._number_of(hash(self.name(host)) & _CODE)
+            code = hash(self.name(host)) & _CODE
+            number = next(iter(self._ids.matches(code)), self._count)
+            if number == self._count:
+                self._count += 1
+                self._ids.put(code, number)
+            self._sites[host] = number
         return number
 
     def name(self, host: int) -> str:
@@ -58,13 +63,3 @@ class SiteTable:
     def name_of_host(self, host: int) -> str:
         """Return the name of the host, or its address."""
         return host_of_url(f"{self._origins[host]}/")
-
-    def _grow(self) -> None:
-        self._sites.extend(repeat(UNKNOWN, len(self._origins) - len(self._sites)))
-
-    def _number_of(self, code: int) -> int:
-        for number in self._ids.matches(code):
-            return number
-        number, self._count = self._count, self._count + 1
-        self._ids.put(code, number)
-        return number

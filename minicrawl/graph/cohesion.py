@@ -44,11 +44,11 @@ class DynamicCohesion:
 
     def figures(self) -> Cohesion:
         """Return the figures of the graph so far."""
-        core = self._neighbours.innermost()
+        core, core_nodes = self._neighbours.innermost()
         return Cohesion(
             triangles=self._neighbours.triangles,
-            core=core.number,
-            core_nodes=core.nodes,
+            core=core,
+            core_nodes=core_nodes,
             half_of_rank=self._ranks.nodes_with(0.5),
         )
 

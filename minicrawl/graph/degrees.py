@@ -83,8 +83,11 @@ def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
     places = np.searchsorted(_BIN_STARTS, degrees, side="right") - 1
     counts = np.bincount(places, minlength=len(_BIN_STARTS))
     tail = degrees[degrees >= TAIL]
-    exponent, error = _fitted(tail)
-    distance, p_value = (None, None) if exponent is None else _goodness(tail, exponent)
+    exponent = error = distance = p_value = None
+    if len(tail) >= FEWEST_PAGES:
+        exponent = 1 + len(tail) / float(np.log(tail / (TAIL - 0.5)).sum())
+        error = (exponent - 1) / math.sqrt(len(tail))
+        distance, p_value = _goodness(tail, exponent)
     return DegreeDistribution(
         bins=tuple(
             (int(_BIN_STARTS[place]), int(counts[place])) for place in np.flatnonzero(counts)
@@ -123,11 +126,3 @@ def _edges() -> NDArray[np.float64]:
     """Return the edges of the bins that are compared; small degrees have a bin each."""
     edges = np.unique(np.geomspace(TAIL, 1 << 31, 400).astype(np.int64))
     return edges.astype(np.float64) - 0.5
-
-
-def _fitted(tail: NDArray[np.int64]) -> tuple[float | None, float | None]:
-    """Return the exponent and its standard error, or None for a tail of few nodes."""
-    if len(tail) < FEWEST_PAGES:
-        return None, None
-    exponent = 1 + len(tail) / float(np.log(tail / (TAIL - 0.5)).sum())
-    return exponent, (exponent - 1) / math.sqrt(len(tail))

@@ -19,7 +19,6 @@ jackknife gives the standard error: the mean is computed again without each of t
 groups of registers.
 """
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -61,9 +60,17 @@ class HyperLogLogCounters:
 
     def grow(self) -> Ids:
         """Grow all balls by one link; return the nodes whose ball changed."""
-        before = self.registers.copy()
-        grown = [self._grow(nodes, before) for nodes in self._nodes_that_may_grow()]
-        changed = np.concatenate([np.empty(0, dtype=np.int64), *grown])
+        before, grown = self.registers.copy(), [np.empty(0, dtype=np.int64)]
+        for first in range(0, self._graph.nodes, self._at_once):
+            starts = self._graph.starts[first : first + self._at_once + 1]
+            linking = np.flatnonzero(np.diff(starts))
+            if linking.size:  # nodes that link to a node whose ball grew, those of most links first
+                near = self._grew[self._graph.targets[starts[0] : starts[-1]]]
+                linking = linking[np.logical_or.reduceat(near, starts[linking] - starts[0])]
+                counts = starts[linking + 1] - starts[linking]
+                order = np.argsort(-counts, kind="stable")
+                grown.append(self._grow(first + linking[order], before))
+        changed = np.concatenate(grown)
         self._grew[:] = False
         self._grew[changed] = True
         return changed
@@ -78,17 +85,6 @@ class HyperLogLogCounters:
 
     def _parts(self, nodes: Ids) -> list[Ids]:
         return np.split(nodes, range(self._at_once, len(nodes), self._at_once))
-
-    def _nodes_that_may_grow(self) -> Iterator[Ids]:
-        """Yield the nodes that link to a node whose ball grew, in parts, most links first."""
-        for first in range(0, self._graph.nodes, self._at_once):
-            starts = self._graph.starts[first : first + self._at_once + 1]
-            linking = np.flatnonzero(np.diff(starts))
-            if linking.size:
-                near = self._grew[self._graph.targets[starts[0] : starts[-1]]]
-                linking = linking[np.logical_or.reduceat(near, starts[linking] - starts[0])]
-                counts = starts[linking + 1] - starts[linking]
-                yield first + linking[np.argsort(-counts, kind="stable")]
 
     def _grow(self, nodes: Ids, before: Registers) -> Ids:
         """Merge the balls of all first links, then all second links, and so on.

@@ -81,8 +81,13 @@ class LinkBuilder:
             left, weights = _merge(keys, np.frombuffer(self._weights, dtype=np.float32))
         ends = np.arange(nodes + 1, dtype=np.int64) << _TARGET_BITS
         starts = np.searchsorted(keys[:left], ends).astype(np.int64, copy=False)
-        _pack(keys[:left])
-        del keys  # a view would keep the array from shrinking
+        # The targets are stored over the keys, at half the width. Reads stay ahead of writes.
+        packed, done = keys.view(np.int32), 0
+        for part in _key_slices(keys[:left]):
+            packed[done : done + len(part)] = part & _TARGET
+            done += len(part)
+        part = keys[:0]
+        del keys, packed, part  # a view would keep the array from shrinking
         del self._keys[(left + 1) // 2 :]
         targets = np.frombuffer(self._keys, dtype=np.int32, count=left)
         return BuiltGraph(Csr(starts=starts, targets=targets), weights)
@@ -169,14 +174,6 @@ def _merge(keys: Ids, weights: Weights) -> tuple[int, Weights]:
     sums = np.add.reduceat(weights[order], firsts, dtype=np.float64)
     keys[: len(firsts)] = keys[firsts]
     return len(firsts), sums.astype(np.float32)
-
-
-def _pack(keys: Ids) -> None:
-    """Store the targets over the keys, at half the width. Reads stay ahead of writes."""
-    targets, done = keys.view(np.int32), 0
-    for part in _key_slices(keys):
-        targets[done : done + len(part)] = part & _TARGET
-        done += len(part)
 
 
 class RowBuilder:

@@ -21,7 +21,6 @@ around   both directions of all links between different nodes, as ascending keys
 """
 
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +34,6 @@ _AT_ONCE = 1 << 21
 
 Keys = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-
-class CoreSize(NamedTuple):
-    """The innermost core: its number, and its nodes."""
-
-    number: int
-    nodes: int
 
 
 class Neighbours:
@@ -69,10 +61,10 @@ class Neighbours:
             self.triangles += self._closed_by(new)
             self._rise(new)
 
-    def innermost(self) -> CoreSize:
-        """Return the core with the largest number."""
+    def innermost(self) -> tuple[int, int]:
+        """Return the number of the innermost core, and how many nodes it has."""
         most = int(self.cores.max(initial=0))
-        return CoreSize(most, int(np.count_nonzero(self.cores == most)) if most else 0)
+        return most, int(np.count_nonzero(self.cores == most)) if most else 0
 
     def _closed_by(self, changed: Keys) -> int:
         """Return the triangles that have one of these links or more."""
@@ -89,9 +81,9 @@ class Neighbours:
             third = self._gathered(starts, node[rows])
             closes = are_among(other[each] << BITS | third, self._around)
             each, third = each[closes], third[closes]
-            sides = [_undirected(end[each], third) for end in (node, other)]
             is_last = np.ones(len(each), dtype=np.bool_)
-            for side in sides:  # the last of the changed links of a triangle counts it
+            for end in (node, other):  # the last of the changed links of a triangle counts it
+                side = np.minimum(end[each], third) << BITS | np.maximum(end[each], third)
                 is_last &= ~are_among(side, once) | (side < once[each])
             count += int(np.count_nonzero(is_last))
         return count
@@ -214,7 +206,3 @@ def _both_ways(keys: Keys) -> Keys:
 
 def _reversed(keys: Keys) -> Keys:
     return (keys & _TARGET) << BITS | keys >> BITS
-
-
-def _undirected(node: Keys, other: Keys) -> Keys:
-    return np.minimum(node, other) << BITS | np.maximum(node, other)

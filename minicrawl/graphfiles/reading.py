@@ -40,8 +40,16 @@ ALWAYS_UNPACKED = 1 << 24
 
 def read(path: Path, progress: Progress = unreported) -> NamedGraph:
     """Read a graph file: text, or a saved graph (`.g`), whose pages have numbers for names."""
-    if (saved := _saved(path)) is not None:
-        return saved
+    with _opened(path) as raw:
+        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
+    if data:
+        try:
+            saved = unpack(data).graph
+        except ValueError as error:
+            raise GraphFileError(f"{path}: {error}") from error
+        ends = np.array(saved.edges, dtype=np.int64).reshape(-1, 2)
+        numbered = Csr.from_edges(saved.nodes, ends[:, 0], ends[:, 1])
+        return NamedGraph(numbered, NumericNames(np.arange(saved.nodes)))
     (graph, weights), ids, names = parse(blocks(path, progress), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else NumericNames(ids), weights)
 
@@ -56,20 +64,6 @@ def blocks(
             yield block
             if size and raw.seekable():
                 progress(raw.tell() / size)
-
-
-def _saved(path: Path) -> NamedGraph | None:
-    with _opened(path) as raw:
-        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
-    if not data:
-        return None
-    try:
-        saved = unpack(data).graph
-    except ValueError as error:
-        raise GraphFileError(f"{path}: {error}") from error
-    ends = np.array(saved.edges, dtype=np.int64).reshape(-1, 2)
-    graph = Csr.from_edges(saved.nodes, ends[:, 0], ends[:, 1])
-    return NamedGraph(graph, NumericNames(np.arange(saved.nodes)))
 
 
 @contextmanager

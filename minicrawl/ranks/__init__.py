@@ -19,5 +19,5 @@ cores              the core of each community of a graph
 seeds              seeds for a crawl, one from each core, and their successors
 seed_evaluation    how good seeds are
 
-commands/    `minicrawl rank`, `seed-set`, `lab compare`
+commands/    `minicrawl rank`, `seed-set`
 """

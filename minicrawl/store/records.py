@@ -167,14 +167,6 @@ class Checkpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saved:
-    """Last checkpoint without its pages, which are read as columns."""
-
-    watermark: int
-    totals: Totals
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StoreTerms:
     """Immutable terms of a store.
 

@@ -15,7 +15,6 @@ from minicrawl.store.records import (
     DocumentRow,
     FetchRow,
     HostRow,
-    Saved,
     StepRow,
     StoreTerms,
 )
@@ -204,13 +203,11 @@ def small_edge(connection: Connection, terms: StoreTerms) -> float:
     return float(given) if isinstance(given, int | float) else terms.small_edge
 
 
-def saved(connection: Connection) -> Saved:
+def saved(connection: Connection) -> tuple[int, Totals]:
     """Return watermark and totals of the last checkpoint, or those of an empty ledger."""
-    numbers = [int(meta(connection, name) or 0) for name in Totals._fields]
-    return Saved(
-        watermark=int(meta(connection, "watermark") or 0),
-        totals=Totals(*numbers) if meta(connection, "watermark") else Totals(0, 0, 0, 0, 0, 0, -1),
-    )
+    if (watermark := meta(connection, "watermark")) is None:
+        return 0, Totals(0, 0, 0, 0, 0, 0, -1)
+    return int(watermark), Totals(*(int(meta(connection, name) or 0) for name in Totals._fields))
 
 
 def channels(connection: Connection) -> ChannelEnds | None:

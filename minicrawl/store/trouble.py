@@ -29,13 +29,13 @@ def translating_sqlite_errors(path: Path, advice: str = "") -> Iterator[None]:
     """Convert SQLite errors into a `StoreError` that ends with `advice`, if any."""
     try:
         yield
-    except UnicodeDecodeError as error:  # SQLite quotes names of a damaged schema
+    except UnicodeDecodeError as error:
         raise DamagedStore(_line(path, f"damaged ({error})", advice)) from error
     except sqlite3.Error as error:
         if _means_full_disk(error, path):
             said = str(error) if "full" in str(error) else f"the disk is full ({error})"
             raise NoRoom(_line(path, said, advice)) from error
-        is_damaged = _primary_code(error) == sqlite3.SQLITE_CORRUPT
+        is_damaged = primary_code(error) == sqlite3.SQLITE_CORRUPT
         kind = DamagedStore if is_damaged else StoreError
         raise kind(_line(path, str(error), advice)) from error
 
@@ -72,13 +72,16 @@ def _means_full_disk(error: sqlite3.Error, path: Path) -> bool:
 
     SQLite reports SQLITE_FULL for most failed writes, but SQLITE_IOERR for some, and for quotas.
     """
-    code = _primary_code(error)
+    code = primary_code(error)
     if code == sqlite3.SQLITE_IOERR:
         return not _has_room(path.absolute().parent)
     return code == sqlite3.SQLITE_FULL
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def primary_code(error: Exception) -> int:
+    """Return the code of an SQLite error; SQLite quotes names of a damaged schema."""
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY
 
 

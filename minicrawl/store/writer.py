@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.opic.ledger.books import StepKind
+from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import (
@@ -48,7 +48,7 @@ from minicrawl.store.reader import (
     reading,
     real_path,
 )
-from minicrawl.store.records import MAY_DIFFER, Batch, Checkpoint, StepRow, StoreTerms
+from minicrawl.store.records import MAY_DIFFER, Batch, Checkpoint, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.stored_links import pack
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
@@ -129,10 +129,11 @@ class StoreWriter:
     ) -> None:
         """`was_cut_off`: the last writer did not close the store."""
         self.path = path
-        self._replica = replica
+        self.replica = replica
         self._unconfirmed: Batch | Checkpoint | None = None
         self.was_cut_off = was_cut_off
-        self._connection = connection
+        self.connection = connection
+        """Connection, for queries by the writer itself."""
         self._log = file_beside(path, LOG)
         self._pieces = Pieces(connection)
         self.lock = lock
@@ -153,30 +154,20 @@ class StoreWriter:
 
     def close(self) -> None:
         """Close the connection, then release the lock."""
-        if self._replica is not None:
-            self._replica.closing()
+        if self.replica is not None:
+            self.replica.closing()
         # In this order: on closing, SQLite copies its log into the file, and nobody else may write
         # until then.
-        self._connection.close()
+        self.connection.close()
         self.lock.release()
-
-    @property
-    def replica(self) -> StoreReplica | None:
-        """Replica of the store, or None."""
-        return self._replica
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """Connection, for queries by the writer itself."""
-        return self._connection
 
     def agree(self, terms: StoreTerms) -> None:
         """Set the terms of a new store, or check that they equal those of an old one."""
         wanted = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
         with translating_sqlite_errors(self.path, SAFE), reporting_damage(self.path):
-            stored = tables.terms(self._connection)
+            stored = tables.terms(self.connection)
         if stored is None:
-            if tables.last_step(self._connection):
+            if tables.last_step(self.connection):
                 raise StoreError(f"{self.path} is damaged: its terms are missing")
             with self.transaction():
                 self._set_meta("terms", json.dumps(wanted))
@@ -203,13 +194,22 @@ class StoreWriter:
             self._add(batch)
             self._pieces.confirm()
         self._confirm(batch)
-        self._compact_if_disk_is_low()
+        # With less than twice the size of the log left on the disk, the log is folded.
+        disk = os.statvfs(self._log.parent)
+        if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
+            with suppress(NoRoom):  # the batch is safe, and the next write reports the full disk
+                self._shorten_log()
 
     def _add(self, batch: Batch) -> None:
+        steps = (
+            (row.seq, step.kind, step.page, row.state, step.born, step.amount, _blob(step.spending))
+            for row in batch.steps
+            for step in (row.step,)
+        )
         with self.transaction() as write:
             write("INSERT INTO urls VALUES (?, ?, ?, ?)", batch.urls)
             write("INSERT INTO originals VALUES (?, ?)", batch.originals)
-            write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", map(_step_columns, batch.steps))
+            write("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)", steps)
             scored = (row for row in batch.steps if row.value is not None)
             write(
                 "INSERT INTO scored VALUES (?, ?, ?)",
@@ -234,12 +234,22 @@ class StoreWriter:
         """Write the rows that changed. `forget_links` deletes steps that are no longer needed."""
         if self._unconfirmed is not checkpoint:
             with self.transaction() as write:
-                self._write_rows(write, checkpoint)
+                write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
+                write(_TURNED, checkpoint.turned)
+                write(_PAID, checkpoint.paid)
+                # Replaced as a whole: each array is one row.
+                self.connection.execute("DELETE FROM siblings")
+                write("INSERT INTO siblings VALUES (?, ?)", (checkpoint.siblings or {}).items())
+                for name, value in checkpoint.totals._asdict().items():
+                    self._set_meta(name, str(value))
+                if checkpoint.channels is not None:
+                    self._set_meta("channels", json.dumps(checkpoint.channels))
+                self._set_meta("watermark", str(checkpoint.watermark))
                 if forget_links:
                     # The steps of the checkpoint are folded into its rows. The last one stays as
                     # the end of the log, and so do FORWARD and ENDOWED: loading needs them to know
                     # what pages stand for, and the endowment of each seed.
-                    self._connection.execute(
+                    self.connection.execute(
                         "DELETE FROM steps WHERE seq < ? AND kind NOT IN (?, ?)",
                         (checkpoint.watermark, StepKind.FORWARD, StepKind.ENDOWED),
                     )
@@ -250,25 +260,25 @@ class StoreWriter:
 
         If it has no room, a repeated call does not write the rows again.
         """
-        if self._replica is None:
+        if self.replica is None:
             return
         # Set before the replica is asked: if that raises NoRoom, the rows are in the store, and the
         # repeated call must only ask the replica again.
         self._unconfirmed = written or self._unconfirmed
-        self._replica.committed()
+        self.replica.committed()
         if written is not None:
             self._unconfirmed = None
-        if self._replica.wants_checkpoint():
+        if self.replica.wants_checkpoint():
             self._shorten_log()
 
     def become(self, original: sqlite3.Connection) -> None:
         """Replace the content by a copy of another store, whose archive is not copied."""
         with translating_sqlite_errors(self.path, SAFE):
             # In WAL mode the log would hold the whole copy a second time.
-            self._connection.execute("PRAGMA journal_mode = DELETE")
-            original.backup(self._connection)
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            counters = tables.counters(self._connection)
+            self.connection.execute("PRAGMA journal_mode = DELETE")
+            original.backup(self.connection)
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            counters = tables.counters(self.connection)
             counters_kept = {
                 name: counters[name] for name in counters.keys() - tables.OF_FILES_BESIDE
             }
@@ -285,39 +295,19 @@ class StoreWriter:
 
     def _shorten_log(self) -> None:
         """Fold the log into the store, except what a reader needs: that waits for the next call."""
-        if self._replica is not None and not self._replica.may_checkpoint():
+        if self.replica is not None and not self.replica.may_checkpoint():
             return
         with translating_sqlite_errors(self.path, SAFE):
             # SQLite would wait for readers, and the crawl with it.
-            ((patience_ms,),) = self._connection.execute("PRAGMA busy_timeout")
-            self._connection.execute("PRAGMA busy_timeout = 0")
-            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            self._connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
-        if self._replica is not None:
-            self._replica.checkpointed(is_complete=not busy)
-
-    def _compact_if_disk_is_low(self) -> None:
-        """Fold the write-ahead log if the free space of the disk is less than twice its size."""
-        disk = os.statvfs(self._log.parent)
-        if self._log.exists() and 2 * self._log.stat().st_size > disk.f_bavail * disk.f_frsize:
-            with suppress(NoRoom):  # the batch is safe, and the next write reports the full disk
-                self._shorten_log()
-
-    def _write_rows(self, write: Write, checkpoint: Checkpoint) -> None:
-        write("INSERT INTO frontier VALUES (?, ?, ?, ?, ?, ?, ?, ?)", checkpoint.born)
-        write(_TURNED, checkpoint.turned)
-        write(_PAID, checkpoint.paid)
-        # Replaced as a whole: each array is one row.
-        self._connection.execute("DELETE FROM siblings")
-        write("INSERT INTO siblings VALUES (?, ?)", (checkpoint.siblings or {}).items())
-        for name, value in checkpoint.totals._asdict().items():
-            self._set_meta(name, str(value))
-        if checkpoint.channels is not None:
-            self._set_meta("channels", json.dumps(checkpoint.channels))
-        self._set_meta("watermark", str(checkpoint.watermark))
+            ((patience_ms,),) = self.connection.execute("PRAGMA busy_timeout")
+            self.connection.execute("PRAGMA busy_timeout = 0")
+            busy, _, _ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self.connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
+        if self.replica is not None:
+            self.replica.checkpointed(is_complete=not busy)
 
     def _set_meta(self, name: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+        self.connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
 
     @contextmanager
     def transaction(self) -> Iterator[Write]:
@@ -326,15 +316,15 @@ class StoreWriter:
         with translating_sqlite_errors(self.path, SAFE):
             # IMMEDIATE, because a transaction that begins as a reader and then wants to write can
             # fail at any statement in between; this one fails here or not at all.
-            self._connection.execute("BEGIN IMMEDIATE")
+            self.connection.execute("BEGIN IMMEDIATE")
             try:
-                yield partial(write_rows, self._connection)
-                self._connection.execute("COMMIT")
+                yield partial(write_rows, self.connection)
+                self.connection.execute("COMMIT")
             except BaseException:
                 # On a full disk SQLite has ended some transactions itself; a ROLLBACK would then
                 # raise, and hide the error that the user has to see.
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
                 raise
 
 
@@ -361,11 +351,8 @@ def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def _step_columns(row: StepRow) -> tuple[int, int, int, int, int, int, bytes | None]:
-    step = row.step
-    spending = step.spending
-    blob = pack(spending) if any(spending) else None
-    return row.seq, step.kind, step.page, row.state, step.born, step.amount, blob
+def _blob(spending: Spending) -> bytes | None:
+    return pack(spending) if any(spending) else None
 
 
 def copy_store(path: Path, to: Path) -> None:

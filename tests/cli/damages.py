@@ -47,6 +47,22 @@ def whole_store(path: Path) -> Path:
     return path
 
 
+def leave_unfinished_change(file: Path) -> None:
+    """Leave a database and its journal as a power failure does in the middle of a change."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA cache_size = 1")  # so that unfinished changes are in the file
+        connection.execute("CREATE TABLE IF NOT EXISTS unfinished (content BLOB)")
+        connection.execute("BEGIN IMMEDIATE")
+        for _ in range(20):
+            connection.execute("INSERT INTO unfinished VALUES (zeroblob(9000))")
+        journal = file.with_name(f"{file.name}-journal")
+        left = {path: path.read_bytes() for path in (file, journal)}
+        connection.execute("ROLLBACK")
+    for path, content in left.items():
+        path.write_bytes(content)
+
+
 # ---------------------------------------------------------------- the file
 
 

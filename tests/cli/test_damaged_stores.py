@@ -11,8 +11,9 @@ from minicrawl.cli import main, root
 from minicrawl.cli.store_options import READ, store_option_for
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
+from minicrawl.store.derived.file import beside
 from tests.cli.calls import Captured, as_json, refusal
-from tests.cli.damages import DAMAGES, SEED, copied, whole_store
+from tests.cli.damages import DAMAGES, SEED, copied, leave_unfinished_change, whole_store
 from tests.cli.inert.walk import ALONE, leaves
 from tests.proofs import IS_LONG
 
@@ -169,6 +170,20 @@ def test_a_command_succeeds_on_an_undamaged_store(
     command: str, whole: Path, run: Run, tmp_path: Path
 ) -> None:
     assert run(command, copied(whole, tmp_path / "copy")) == 0
+
+
+@pytest.mark.parametrize(
+    "damage", [leave_unfinished_change, lambda file: file.write_bytes(b"something else")]
+)
+def test_a_crawl_repairs_the_ranks_that_nobody_can_open(
+    damage: Callable[[Path], object], whole: Path, run: Run, tmp_path: Path
+) -> None:
+    store = copied(whole, tmp_path / "copy")
+    damage(beside(store))
+    assert run("rank", store) != 0
+    assert run("crawl", store) == 0
+    assert run("check", store) == 0
+    assert run("rank", store) == 0
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def test_compacting_does_not_wait_for_a_reader(store: StoreWriter, path: Path) -
         assert urls(reader) == []
         store.commit(ONE_PAGE)
         # Longer than any test: compaction must not wait at all.
-        store._connection.execute(f"PRAGMA busy_timeout = {3_600_000}")
+        store.connection.execute(f"PRAGMA busy_timeout = {3_600_000}")
         store.compact()
         assert urls(reader) == []
     with reading(path) as reader:

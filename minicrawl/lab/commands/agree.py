@@ -1,6 +1,6 @@
 """`minicrawl lab agree`: how far a rank agrees with grades given by people."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import IO
 
 import click
@@ -15,15 +15,10 @@ from minicrawl.cli.output import (
     show_table,
 )
 from minicrawl.cli.store_options import json_option, source_options
-from minicrawl.lab.commands.grades import Judged, judged, read_grades
-from minicrawl.ranks.agreement import (
-    GRADES,
-)
+from minicrawl.lab.commands.grades import judged, read_grades
+from minicrawl.ranks.agreement import GRADES
 from minicrawl.report.graph.source import Source
 from minicrawl.wording import visible
-
-_AGREEMENT = ("human", *(f"rank {grade}" for grade in range(1, GRADES + 1)))
-_JUDGES = ("judge", "pages", "same grade", "at most one apart", "Spearman")
 
 
 @click.command()
@@ -61,52 +56,52 @@ def agree(
     result = judged(source, name, given, best=int(best), sites=sites)
     _warn("not in the graph", result.unknown)
     _warn(f"no score by {name}: found after it was made", result.unscored)
+    agreement = result.agreement
     if as_json:
-        show_json(_agreement_document(result))
+        show_json(
+            {
+                "rank": result.rank.name,
+                "origin": result.rank.origin,
+                "judged": agreement.judged,
+                "equal": agreement.equal,
+                "within_one": agreement.within_one,
+                "by_chance": agreement.by_chance,
+                "spearman": agreement.spearman,
+                "table": agreement.table,
+                "judges": result.judges,
+                "unknown": result.unknown,
+                "unscored": result.unscored,
+                "remarks": agreement.remarks,
+            }
+        )
         return
-    show_facts(_agreement_facts(result))
+    facts = {
+        "rank": f"{result.rank.name}, {result.rank.origin}",
+        "pages": f"{agreement.judged:,}",
+        "same grade": f"{share(agreement.equal)}; by chance {share(agreement.by_chance)}",
+        "at most one apart": share(agreement.within_one),
+        "Spearman": correlation(agreement.spearman),
+    }
+    show_facts(facts.items())
     if result.judges:
+        judges = (
+            (
+                visible(name),
+                f"{judge.judged:,}",
+                *(share(judge.equal), share(judge.within_one), correlation(judge.spearman)),
+            )
+            for name, judge in result.judges.items()
+        )
+        headings = ("judge", "pages", "same grade", "at most one apart", "Spearman")
         caption = "one row for each judge, compared with the mean of all"
-        show_table("Judges", _JUDGES, _judges_lines(result), caption)
-    table = enumerate(result.agreement.table, start=1)
+        show_table("Judges", headings, judges, caption)
+    table = enumerate(agreement.table, start=1)
     lines = ((str(grade), *(f"{pages:,}" for pages in row)) for grade, row in table)
-    show_table("Pages by grade", _AGREEMENT, lines, "one row for each human grade")
-    show_lines(result.agreement.remarks)
+    columns = ("human", *(f"rank {grade}" for grade in range(1, GRADES + 1)))
+    show_table("Pages by grade", columns, lines, "one row for each human grade")
+    show_lines(agreement.remarks)
 
 
 def _warn(problem: str, names: Sequence[str]) -> None:
     for name in names:
         click.echo(f"{PROGRAM}: skipped {visible(name)}: {problem}", err=True)
-
-
-def _agreement_document(result: Judged) -> dict[str, object]:
-    agreement = result.agreement
-    return {
-        "rank": result.rank.name,
-        "origin": result.rank.origin,
-        "judged": agreement.judged,
-        "equal": agreement.equal,
-        "within_one": agreement.within_one,
-        "by_chance": agreement.by_chance,
-        "spearman": agreement.spearman,
-        "table": agreement.table,
-        "judges": result.judges,
-        "unknown": result.unknown,
-        "unscored": result.unscored,
-        "remarks": agreement.remarks,
-    }
-
-
-def _agreement_facts(result: Judged) -> Iterator[tuple[str, str]]:
-    agreement = result.agreement
-    yield "rank", f"{result.rank.name}, {result.rank.origin}"
-    yield "pages", f"{agreement.judged:,}"
-    yield "same grade", f"{share(agreement.equal)}; by chance {share(agreement.by_chance)}"
-    yield "at most one apart", share(agreement.within_one)
-    yield "Spearman", correlation(agreement.spearman)
-
-
-def _judges_lines(result: Judged) -> Iterator[tuple[str, ...]]:
-    for name, judge in result.judges.items():
-        shares = share(judge.equal), share(judge.within_one), correlation(judge.spearman)
-        yield visible(name), f"{judge.judged:,}", *shares

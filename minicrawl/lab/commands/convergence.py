@@ -10,7 +10,6 @@ from minicrawl.cli.parameters import choice, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.link_builder import Weights
 from minicrawl.graphfiles.reading import read
 from minicrawl.lab import convergence as curves
 from minicrawl.lab.commands.web_choice import (
@@ -59,7 +58,13 @@ def convergence(
     """
     if matrix and (choice.graph or choice.nodes):
         raise click.UsageError("--matrix has a graph: leave --graph and --nodes out")
-    graph, weights = _matrix(matrix) if matrix else (choice.web().graph, None)
+    if matrix is None:
+        graph, weights = choice.web().graph, None
+    else:
+        named = read(matrix)
+        if named.weights is None:
+            raise click.UsageError(f"{matrix} has no weights: use --graph")
+        graph, weights = named.graph, named.weights
     with progress("convergence") as tell:
         series = curves.convergence(
             graph,
@@ -71,13 +76,6 @@ def convergence(
             progress=tell,
         )
     show(graph, series, as_json, _show_convergence)
-
-
-def _matrix(path: Path) -> tuple[Csr, Weights]:
-    named = read(path)
-    if named.weights is None:
-        raise click.UsageError(f"{path} has no weights: use --graph")
-    return named.graph, named.weights
 
 
 def _show_convergence(graph: Csr, series: Sequence[curves.Series]) -> None:

@@ -12,7 +12,7 @@ grade: duplicates count once, and contradictions are refused.
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,7 +35,6 @@ from minicrawl.web import urls
 from minicrawl.web.sites import site
 
 _ALLOWED = {str(grade): float(grade) for grade in range(1, GRADES + 1)}
-_NO_GRADE = {"": np.nan}
 _ONE_JUDGE = 2
 """Number of columns with one judge: the page and its grade."""
 _PAGE_HEADINGS = ("url", "page", "site")
@@ -74,22 +73,18 @@ def read_grades(lines: Iterable[str], place: str) -> Grades:
         judges = [f"judge {number}" for number in range(1, len(rows[0][1]) if rows else 1)]
     if not rows:
         raise UsageError(f"{place} contains no grades; expected lines of url,grade")
-    return Grades(judges, list(_graded_pages(rows, max(len(judges), 1), place)), place)
-
-
-def _graded_pages(
-    rows: Iterable[tuple[int, list[str]]], judges: int, place: str
-) -> Iterator[GradedPage]:
-    known = _ALLOWED if judges == 1 else _ALLOWED | _NO_GRADE
+    count, pages = max(len(judges), 1), list[GradedPage]()
+    known = _ALLOWED if count == 1 else _ALLOWED | {"": np.nan}
     for line, (name, *grades) in rows:
-        is_whole = name and len(grades) == judges and any(grades)
+        is_whole = name and len(grades) == count and any(grades)
         if not is_whole or not known.keys() >= {*grades}:
-            given = "a grade" if judges == 1 else f"{judges} grades"
+            given = "a grade" if count == 1 else f"{count} grades"
             raise UsageError(
                 f"{place}, line {line}: expected a URL and {given} from 1 to {GRADES}, "
                 f"found {','.join([name, *grades])[:_SHOWN]!r}"
             )
-        yield GradedPage(name, tuple(known[grade] for grade in grades), line)
+        pages.append(GradedPage(name, tuple(known[grade] for grade in grades), line))
+    return Grades(judges, pages, place)
 
 
 def _is_header(cells: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
-from minicrawl.graphfiles.saved import MAGIC, EdgeSequence, SavedGraph, as_dimacs, pack, unpack
+from minicrawl.graphfiles.saved import MAGIC, SavedGraph, as_dimacs, pack, unpack
 from minicrawl.lab.algorithm_bench import AlgorithmReport, TrialRules, compare, read_sequence
 from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
@@ -24,7 +24,6 @@ from minicrawl.lab.dynamic_graphs.by_name import (
 )
 from minicrawl.lab.dynamic_graphs.suite import SUITE, solved
 from minicrawl.own_files import replacing
-from minicrawl.ports import Progress
 from minicrawl.wording import counted
 
 MB = 1 << 20
@@ -45,7 +44,16 @@ class GraphType(click.ParamType[SavedGraph]):
         path = Path(value)
         if not path.is_file():
             self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
-        return _from_file(path)
+        data = path.read_bytes()
+        if data.startswith(MAGIC[:-1]):
+            try:
+                return unpack(data)
+            except ValueError as error:
+                raise GraphFileError(f"{path}: {error}") from error
+        graph = read_sequence(path)
+        if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
+            raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
+        return solved(graph)
 
 
 class AlgorithmType(click.ParamType[DynamicAlgorithm]):
@@ -62,24 +70,6 @@ class AlgorithmType(click.ParamType[DynamicAlgorithm]):
             self.fail(f"{value!r} is not one of {', '.join(ALGORITHMS)}", param, ctx)
 
 
-def _from_file(path: Path) -> SavedGraph:
-    data = path.read_bytes()
-    if not data.startswith(MAGIC[:-1]):
-        return solved(_sequence(path))
-    try:
-        return unpack(data)
-    except ValueError as error:
-        raise GraphFileError(f"{path}: {error}") from error
-
-
-def _sequence(path: Path) -> EdgeSequence:
-    """Return the links of a graph file, in file order."""
-    graph = read_sequence(path)
-    if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
-        raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
-    return graph
-
-
 @click.command("graphs")
 @click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
 @click.option(
@@ -92,7 +82,7 @@ def _sequence(path: Path) -> EdgeSequence:
 )
 @with_options
 @json_option
-def compare_graphs(
+def graphs(
     graphs: Sequence[SavedGraph],
     chosen: Sequence[DynamicAlgorithm],
     as_json: bool,
@@ -137,18 +127,14 @@ def compare_graphs(
     of_kind = [
         algorithm for algorithm in ALGORITHMS.values() if kind in (None, algorithm.kind.value)
     ]
-    _compare(graphs, list(dict.fromkeys(chosen)) or of_kind, rules, as_json=as_json)
-
-
-def _compare(
-    graphs: Sequence[SavedGraph],
-    algorithms: Sequence[DynamicAlgorithm],
-    rules: TrialRules,
-    *,
-    as_json: bool,
-) -> None:
+    algorithms = list(dict.fromkeys(chosen)) or of_kind
+    reports: dict[str, list[AlgorithmReport]] = {}
     with progress("graphs") as tell:
-        reports = _reports(graphs, algorithms, rules, tell)
+        for place, saved in enumerate(graphs):
+            of_graph = reports[saved.graph.name] = []
+            for report in compare(saved, algorithms, rules):
+                of_graph.append(report)
+                tell((place + len(of_graph) / len(algorithms)) / len(graphs))
     if as_json:
         show_json([_document(saved, reports[saved.graph.name]) for saved in graphs])
     else:
@@ -156,22 +142,6 @@ def _compare(
             _show(saved, reports[saved.graph.name], rules)
     if any(report.wrong for of_graph in reports.values() for report in of_graph):
         raise click.exceptions.Exit(1)
-
-
-def _reports(
-    graphs: Sequence[SavedGraph],
-    algorithms: Sequence[DynamicAlgorithm],
-    rules: TrialRules,
-    tell: Progress,
-) -> dict[str, list[AlgorithmReport]]:
-    """Run the algorithms on all graphs; return the reports by name of graph."""
-    reports: dict[str, list[AlgorithmReport]] = {}
-    for place, saved in enumerate(graphs):
-        of_graph = reports[saved.graph.name] = []
-        for report in compare(saved, algorithms, rules):
-            of_graph.append(report)
-            tell((place + len(of_graph) / len(algorithms)) / len(graphs))
-    return reports
 
 
 def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None:
@@ -226,7 +196,10 @@ def _show(saved: SavedGraph, reports: Sequence[AlgorithmReport], rules: TrialRul
         f"median of {rules.trials}; batches of {rules.threshold:,} edges",
     )
     for report in reports:
-        _print_answer(report)
+        if (answer := report.trials[-1].answer) is not None:
+            click.echo(f"\n{report.algorithm.name}")
+            for row in answer if answer.ndim > 1 else [answer]:
+                click.echo(" ".join("." if n == FAR else str(n) for n in row.tolist()))
 
 
 def _seconds(seconds: float | None) -> str:
@@ -237,13 +210,3 @@ def _verdict(report: AlgorithmReport) -> str:
     if report.wrong:
         return report.wrong
     return "not finished" if report.seconds is None else "passed"
-
-
-def _print_answer(report: AlgorithmReport) -> None:
-    answer = report.trials[-1].answer
-    if answer is None:
-        return
-    click.echo(f"\n{report.algorithm.name}")
-    rows = answer if answer.ndim > 1 else [answer]
-    for row in rows:
-        click.echo(" ".join("." if value == FAR else str(value) for value in row.tolist()))

@@ -3,8 +3,7 @@
 import csv
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -75,7 +74,8 @@ def judge(
         if words:
             raise click.UsageError("--verdicts names the queries: leave out the WORDS")
         refuse_others(("listed", "by", "linear", "weights"), "--verdicts shows no results")
-        keep_list(store, listed, choice)
+        listed_verdicts = _read(listed)
+        _keep(store, choice.finder(store), choice, listed_verdicts)
         return
     if not words:
         raise click.UsageError("say which WORDS to find, or --verdicts")
@@ -83,13 +83,20 @@ def judge(
         raise click.UsageError("--json has all parts of each score: leave out --explain")
     text = " ".join(words)
     page = ResultRequest(store=store, text=text, choice=choice, **options).results()
-    verdicts = verdicts_of_options(said, page.results, page.first)
-    with keeping_verdicts(store, page.finder, choice, text, verdicts):
+    verdicts = {
+        _url_of(where, page.results, page.first): verdict(which)
+        for where, _, which in (each.rpartition("=") for each in said)
+    }
+    try:
         if as_json:
             show_json(page)
-            return
-        judged = kept(store).get(plain(text)) if explain else None
-        _show(page, judged, None if said else verdicts, explain=explain)
+        else:
+            judged = kept(store).get(plain(text)) if explain else None
+            _show(page, judged, None if said else verdicts, explain=explain)
+    except KeyboardInterrupt:  # what was answered until then is saved
+        _keep(store, page.finder, choice, {plain(text): verdicts})
+        raise
+    _keep(store, page.finder, choice, {plain(text): verdicts})
     if explain:
         tell_of_all_judged(store, page.finder, choice)
 
@@ -107,8 +114,11 @@ def _show(
         if was := what_was_said(judged, result.entry.url):
             click.echo(f"     {was}")
         click.echo()
-        if verdicts is not None and not ask_for_verdict(result, verdicts):
-            break
+        if verdicts is not None:
+            if (answer := _answer()) is None:
+                break
+            if answer:
+                verdicts[result.entry.url] = verdict(answer)
 
 
 _BY_KEY = {one.value[0]: one for one in Verdict} | {one.value: one for one in Verdict}
@@ -125,15 +135,7 @@ def verdict(text: str) -> Verdict:
     return of_key
 
 
-def ask_for_verdict(result: Result, verdicts: dict[str, Verdict]) -> bool:
-    """Ask for a verdict on a result, and note it. Return False to end."""
-    said = _asked()
-    if said:
-        verdicts[result.entry.url] = verdict(said)
-    return said is not None
-
-
-def _asked() -> str | None:
+def _answer() -> str | None:
     """Read a verdict from the terminal or from a line of stdin; empty to skip, None to end."""
     is_terminal = sys.stdin.isatty()
     while True:
@@ -145,17 +147,6 @@ def _asked() -> str | None:
             return None
         if not said or said in _BY_KEY or not is_terminal:
             return said
-
-
-def verdicts_of_options(
-    said: Iterable[str], results: Sequence[Result], first: int
-) -> dict[str, Verdict]:
-    """Parse the values of `--verdict`: PLACE=VERDICT or URL=VERDICT."""
-    verdicts = {}
-    for verdict_option in said:
-        where, _, which = verdict_option.rpartition("=")
-        verdicts[_url_of(where, results, first)] = verdict(which)
-    return verdicts
 
 
 def _url_of(where: str, results: Sequence[Result], first: int) -> str:
@@ -172,29 +163,6 @@ def _checked_url(text: str, problem: str) -> str:
     if url is None:
         raise UsageError(problem)
     return url
-
-
-@contextmanager
-def keeping_verdicts(
-    store: Path,
-    finder: Finder,
-    choice: RankingChoice,
-    query: str,
-    verdicts: dict[str, Verdict],
-) -> Iterator[None]:
-    """Save the verdicts on a search at the end, even if the user interrupts."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        _keep(store, finder, choice, {plain(query): verdicts})
-        raise
-    _keep(store, finder, choice, {plain(query): verdicts})
-
-
-def keep_list(store: Path, lines: IO[str], choice: RankingChoice) -> None:
-    """Save the verdicts in a CSV file with query, URL and verdict per line."""
-    said = _read(lines)
-    _keep(store, choice.finder(store), choice, said)
 
 
 def _keep(

@@ -134,20 +134,13 @@ def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
     for title, more in (
         ("Share that is still fresh, in %", [curve.fresh for curve in curves]),
         ("Share of the reachable value found, in %", [curve.value for curve in curves]),
-        (
-            f"Difference from {BASELINE}, from the same seeds",
-            [c.gain for c in curves],
-        ),
+        (f"Difference from {BASELINE}, from the same seeds", [curve.gain for curve in curves]),
     ):
         if rows := [(c, mean) for c, mean in zip(curves, more, strict=True) if mean]:
             _show_spreads(f"{title}{errors}", rows, "")
 
 
-def _show_spreads(
-    title: str,
-    rows: Sequence[tuple[Curve, DrawnMean]],
-    caption: str,
-) -> None:
+def _show_spreads(title: str, rows: Sequence[tuple[Curve, DrawnMean]], caption: str) -> None:
     budgets = rows[0][0].fractions
     shown = [f"{b:,}" if isinstance(b, int) else f"{100 * b:g}%" for b in budgets]
     show_table(title, ["order", *shown], ([curve.order, *cells(of)] for curve, of in rows), caption)

@@ -101,21 +101,21 @@ def compared(
     finder: Finder, judged: Iterable[Judgement], request: SearchRequest
 ) -> SearchAgreement:
     """Repeat the judged searches, and return the agreement."""
-    return SearchAgreement(searches=[_compared(finder, judgement, request) for judgement in judged])
+    searches = [
+        JudgedSearch(
+            query=judgement.query,
+            verdicts=len(judgement.verdicts),
+            then=measured(judgement.shown, judgement.verdicts),
+            now=measured(first_places(finder, judgement.query, request), judgement.verdicts),
+        )
+        for judgement in judged
+    ]
+    return SearchAgreement(searches=searches)
 
 
 def first_places(finder: Finder, query: str, request: SearchRequest) -> tuple[str, ...]:
     """Return the URLs of the first places."""
     return tuple(result.entry.url for result in finder.find(parse(query), request)[:SHOWN])
-
-
-def _compared(finder: Finder, judged: Judgement, request: SearchRequest) -> JudgedSearch:
-    return JudgedSearch(
-        query=judged.query,
-        verdicts=len(judged.verdicts),
-        then=measured(judged.shown, judged.verdicts),
-        now=measured(first_places(finder, judged.query, request), judged.verdicts),
-    )
 
 
 def measured(urls: Sequence[str], verdicts: Mapping[str, Verdict]) -> OrderMeasure:

@@ -10,7 +10,7 @@ from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import UsageError
 from minicrawl.lab.commands.judgements import SHOWN, Judgement, file_of, kept
 from minicrawl.lab.commands.ranking_options import order_options
-from minicrawl.lab.commands.search_agreement import JudgedSearch, SearchAgreement, compared
+from minicrawl.lab.commands.search_agreement import SearchAgreement, compared
 from minicrawl.search.commands.ranking_options import RankingChoice
 from minicrawl.search.searching import Finder
 from minicrawl.wording import counted
@@ -34,25 +34,18 @@ def searches(store: Path, choice: RankingChoice, as_json: bool) -> None:
     if as_json:
         show_json(agreement)
         return
-    show_list(
-        _HEADINGS,
-        map(_search_line, sorted(agreement.searches, key=lambda search: search.change)),
-        texts=1,
+    lines = (
+        (
+            *(_number(search.then.ndcg), _number(search.now.ndcg)),
+            *(str(search.then.first or "-"), str(search.now.first or "-")),
+            str(search.now.unjudged),
+            search.query,
+        )
+        for search in sorted(agreement.searches, key=lambda search: search.change)
     )
+    show_list(_HEADINGS, lines, texts=1)
     click.echo()
     show_facts(_facts(agreement))
-
-
-def _search_line(search: JudgedSearch) -> tuple[str, ...]:
-    then, now = search.then, search.now
-    return (
-        _number(then.ndcg),
-        _number(now.ndcg),
-        str(then.first or "-"),
-        str(now.first or "-"),
-        str(now.unjudged),
-        search.query,
-    )
 
 
 def _facts(agreement: SearchAgreement) -> Iterator[tuple[str, str]]:

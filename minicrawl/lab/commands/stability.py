@@ -5,7 +5,7 @@ with the rank of the whole, among the nodes that stay. The same seed gives the s
 place of a node is one more than the number of better nodes; ties go to the first node.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
@@ -15,28 +15,18 @@ import numpy as np
 from numpy.random import Generator
 
 from minicrawl.cli.options import Number, sizes_option
-from minicrawl.cli.output import (
-    correlation,
-    share,
-    show_json,
-    show_lines,
-    show_list,
-    show_table,
-)
+from minicrawl.cli.output import correlation, share, show_json, show_lines, show_list, show_table
 from minicrawl.cli.parameters import number, option, with_made, with_options
 from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.errors import UsageError
-from minicrawl.graph.named_graph import Mask, NamedGraph, with_nodes
+from minicrawl.graph.named_graph import NamedGraph, with_nodes
 from minicrawl.ports import part as part_of
-from minicrawl.ranks.agreement import (
-    Comparison,
-    compare as compare_ranks,
-)
+from minicrawl.ranks.agreement import Comparison, compare as compare_ranks
 from minicrawl.ranks.commands.base_sets import BaseSetChoice
 from minicrawl.ranks.commands.hits_command import hits_of, random_option, subspace_option
 from minicrawl.ranks.commands.named_ranks import RANKS, Rank
 from minicrawl.ranks.hits import Hits
-from minicrawl.ranks.scores import Floats, Scores
+from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import ProgressFactory, Source
 from minicrawl.wording import counted
 
@@ -73,13 +63,6 @@ class Stability:
     remarks: tuple[str, ...]
 
 
-def computed_anew(name: str) -> Rank:
-    """Return the rank of this name with default options."""
-    if name not in RANKS:
-        raise UsageError(f"cannot recompute rank {name!r}; choose one of {', '.join(RANKS)}")
-    return RANKS[name]
-
-
 def stability_of(
     named: NamedGraph,
     rank: Rank,
@@ -95,7 +78,14 @@ def stability_of(
 
     Overlaps are computed for each of `ks`, and places for the best `shown` nodes.
     """
-    nodes, gone = named.graph.nodes, _gone(drop, named.graph.nodes)
+    nodes = named.graph.nodes
+    gone = round(drop * nodes)
+    if not gone:
+        raise UsageError(f"--drop {drop:g} removes none of {nodes:,} nodes: give a larger share")
+    if nodes - gone < _FEWEST:
+        raise UsageError(
+            f"--drop {drop:g} leaves {nodes - gone} of {nodes:,} nodes: give a smaller share"
+        )
     runs: list[Comparison] = []
     places: list[list[int | None]] = []
     with progress("stability") as tell:
@@ -110,8 +100,18 @@ def stability_of(
             stays[rng.choice(nodes, gone, replace=False)] = False
             part = rank(with_nodes(named, stays), tell_part).values
             runs.append(compare_ranks(part, whole[stays], ks))
-            places.append(_places_in(stays, part, first))
+            place_of = np.empty(len(part), dtype=np.int64)
+            place_of[np.argsort(-part, kind="stable")] = np.arange(1, len(part) + 1)
+            numbers = np.cumsum(stays) - 1
+            places.append([int(place_of[numbers[node]]) if stays[node] else None for node in first])
             tell_part(1.0)
+    remarks = []
+    if silent := sum(run.kendall is None for run in runs):
+        remarks.append(
+            f"{silent} of {len(runs)} times all scores of a rank were equal: there is no order"
+        )
+    if any(k > nodes - gone for k in ks):
+        remarks.append(f"there is no overlap of more than {nodes - gone:,} nodes")
     return Stability(
         nodes=nodes,
         edges=named.graph.edges,
@@ -123,28 +123,8 @@ def stability_of(
             Placed(name, place, tuple(of_run[place - 1] for of_run in places))
             for place, name in enumerate(named.names.of(first), start=1)
         ),
-        remarks=tuple(_remarks(runs, nodes - gone, ks)),
+        remarks=tuple(remarks),
     )
-
-
-def _gone(drop: float, nodes: int) -> int:
-    """Return the number of nodes to remove."""
-    gone = round(drop * nodes)
-    if not gone:
-        raise UsageError(f"--drop {drop:g} removes none of {nodes:,} nodes: give a larger share")
-    if nodes - gone < _FEWEST:
-        raise UsageError(
-            f"--drop {drop:g} leaves {nodes - gone} of {nodes:,} nodes: give a smaller share"
-        )
-    return gone
-
-
-def _places_in(stays: Mask, part: Floats, nodes: Sequence[int]) -> list[int | None]:
-    """Return the places of these nodes among the nodes that stay; None for removed nodes."""
-    places = np.empty(len(part), dtype=np.int64)
-    places[np.argsort(-part, kind="stable")] = np.arange(1, len(part) + 1)
-    numbers = np.cumsum(stays) - 1
-    return [int(places[numbers[node]]) if stays[node] else None for node in nodes]
 
 
 def _spread(values: Sequence[float | None]) -> Spread:
@@ -152,15 +132,6 @@ def _spread(values: Sequence[float | None]) -> Spread:
     return Spread(fmean(known), min(known)) if known else Spread(None, None)
 
 
-def _remarks(runs: Sequence[Comparison], stay: int, ks: Sequence[int]) -> Iterator[str]:
-    if silent := sum(run.kendall is None for run in runs):
-        yield f"{silent} of {len(runs)} times all scores of a rank were equal: there is no order"
-    if any(k > stay for k in ks):
-        yield f"there is no overlap of more than {stay:,} nodes"
-
-
-_STABILITY = ("", "mean", "minimum")
-_GONE = "-"
 _SIDES: dict[str, Callable[[Hits], Scores]] = {
     "hits-authorities": lambda scores: scores.authorities,
     "hits-hubs": lambda scores: scores.hubs,
@@ -212,24 +183,55 @@ def stability(
     )
     if as_json:
         show_json(
-            {"rank": name, "drop": drop, "times": times, "seed": seed} | _stability_document(result)
+            {
+                "rank": name,
+                "drop": drop,
+                "times": times,
+                "seed": seed,
+                "nodes": result.nodes,
+                "edges": result.edges,
+                "stay": result.stay,
+                "kendall_tau": result.kendall,
+                "spearman": result.spearman,
+                "overlap": result.overlap,
+                "best": [
+                    {"node": node.name, "place": node.place, "places": node.in_runs}
+                    for node in result.best
+                ],
+                "remarks": result.remarks,
+            }
         )
         return
     caption = (
         f"{name} of {counted(result.nodes, 'node')}, {counted(result.edges, 'link')}; "
         f"{counted(result.stay, 'node remains', 'nodes remain')}, {counted(times, 'run')}"
     )
-    show_table("On the remaining pages", _STABILITY, _lines(result), caption)
+    lines = [
+        ("Kendall's tau-b", *map(correlation, result.kendall)),
+        ("Spearman", *map(correlation, result.spearman)),
+        *((f"best {k:,}", *map(share, spread)) for k, spread in result.overlap.items()),
+    ]
+    show_table("On the remaining pages", ("", "mean", "minimum"), lines, caption)
     show_lines(result.remarks)
     if result.best:
         headings = ("place", *(f"run {number}" for number in range(1, times + 1)), "node")
-        show_list(headings, map(_place_line, result.best), texts=1)
+        rows = (
+            (
+                f"{placed.place:,}",
+                *("-" if place is None else f"{place:,}" for place in placed.in_runs),
+                placed.name,
+            )
+            for placed in result.best
+        )
+        show_list(headings, rows, texts=1)
 
 
 def _rank(name: str, restart: float | None, dimensions: int | None) -> Rank:
     """Return the rank with this name, or a variant of HITS."""
     if restart is None and dimensions is None:
-        return computed_anew(name)
+        if name not in RANKS:
+            raise UsageError(f"cannot recompute rank {name!r}; choose one of {', '.join(RANKS)}")
+        return RANKS[name]
     if restart is not None and dimensions is not None:
         raise click.UsageError("--random and --subspace cannot be combined")
     if name not in _SIDES:
@@ -237,30 +239,3 @@ def _rank(name: str, restart: float | None, dimensions: int | None) -> Rank:
     return lambda named, tell: _SIDES[name](
         hits_of(named, tell, restart=restart, dimensions=dimensions)
     )
-
-
-def _stability_document(result: Stability) -> dict[str, object]:
-    return {
-        "nodes": result.nodes,
-        "edges": result.edges,
-        "stay": result.stay,
-        "kendall_tau": result.kendall,
-        "spearman": result.spearman,
-        "overlap": result.overlap,
-        "best": [
-            {"node": node.name, "place": node.place, "places": node.in_runs} for node in result.best
-        ],
-        "remarks": result.remarks,
-    }
-
-
-def _place_line(placed: Placed) -> tuple[str, ...]:
-    places = (_GONE if place is None else f"{place:,}" for place in placed.in_runs)
-    return f"{placed.place:,}", *places, placed.name
-
-
-def _lines(result: Stability) -> Iterator[tuple[str, ...]]:
-    yield "Kendall's tau-b", *map(correlation, result.kendall)
-    yield "Spearman", *map(correlation, result.spearman)
-    for k, spread in result.overlap.items():
-        yield f"best {k:,}", *map(share, spread)

@@ -5,7 +5,8 @@ time: the data can be computed again.
 
 Laws: every write is a transaction. Data of another store that had the same name is ignored, and
 deleted by the next write. Everything is read and written in blocks. Each write creates its tables
-if there are none; a table that is not there has no rows.
+if there are none; a table that is not there has no rows. A file that cannot be opened is refused by
+readers, and set aside by writers and by each crawl.
 """
 
 import os
@@ -17,17 +18,47 @@ from typing import Any
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store import tables
-from minicrawl.store.reader import begin_snapshot, connect, file_beside, remove_log
+from minicrawl.store.reader import LOG, begin_snapshot, connect, file_beside, remove_log
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import DERIVED, NONSENSE, translating_derived_errors
+from minicrawl.store.trouble import (
+    DERIVED,
+    NONSENSE,
+    primary_code,
+    translating_derived_errors,
+)
 
 SUFFIX = "-ranks"
+DAMAGED = f"{SUFFIX}-damaged"
+"""Suffix of a file that could not be opened, and in whose place a new one was made."""
 _PATIENCE_S = 60.0
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def beside(store: Path) -> Path:
     """Return the path of the derived file, the same by whatever link the store is named."""
     return file_beside(store, SUFFIX)
+
+
+def mend(store: Path) -> Path | None:
+    """Prepare the file for writing, and return the new name of one that cannot be opened, or None.
+
+    SQLite takes back a change that a power failure left unfinished, which a reader cannot do.
+    """
+    path = beside(store)
+    if not path.is_file():
+        return None
+    try:
+        with closing(sqlite3.connect(path, timeout=_PATIENCE_S)) as derived:
+            _is_derived_from(derived, "")
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        if primary_code(error) not in _DAMAGE:
+            return None  # busy, or the disk is full: whoever writes next says so
+        aside = file_beside(store, DAMAGED)
+        path.replace(aside)
+        for end in ("-journal", LOG, "-shm"):
+            file_beside(path, end).unlink(missing_ok=True)
+        return aside
+    return None
 
 
 @contextmanager
@@ -53,6 +84,7 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
     path, birth = beside(store), tables.birth(connection)
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"{path} cannot be written, as its folder is read-only")
+    mend(store)
     with (
         translating_derived_errors(path),
         closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,

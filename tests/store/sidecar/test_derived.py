@@ -3,19 +3,19 @@
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minicrawl.errors import StoreError
+from minicrawl.errors import StoreError, UsageError
 from minicrawl.states import State
 from minicrawl.store.derived.backlinks import backlinks_of, backlinks_step, keep_backlinks
 from minicrawl.store.derived.checks import CheckRow, all_checks, keep_checks
-from minicrawl.store.derived.file import beside, reading_beside, writing_beside
+from minicrawl.store.derived.file import beside, mend, reading_beside, writing_beside
 from minicrawl.store.derived.ranks import RankRow, keep_ranks, kept_ranks, rank_scores
 from minicrawl.store.reader import reading
+from tests.cli.damages import leave_unfinished_change
 from tests.graph.graphs import Link, graph_of
 from tests.stores import A, B, HandCrawl, filled_store
 
@@ -94,11 +94,25 @@ def test_readers_see_the_last_commit_during_a_write(store: Path) -> None:
     assert words(store) == ["one", "two"]
 
 
-def test_another_file_in_its_place_is_refused_with_advice(store: Path) -> None:
-    beside(store).write_bytes(b"something else" * 100)
-    for attempt in (words, partial(write, word="one")):
-        with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):
-            attempt(store)
+def test_another_file_in_its_place_is_refused_by_readers_and_set_aside_by_writers(
+    store: Path,
+) -> None:
+    content = b"something else" * 100
+    beside(store).write_bytes(content)
+    with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):
+        words(store)
+    write(store, "one")
+    assert words(store) == ["one"]
+    assert store.with_name("crawl.db-ranks-damaged").read_bytes() == content
+
+
+def test_a_change_that_a_power_failure_cut_off_is_taken_back(store: Path) -> None:
+    write(store, "one")
+    leave_unfinished_change(beside(store))
+    with pytest.raises(UsageError, match="unfinished change"):
+        words(store)
+    assert mend(store) is None
+    assert words(store) == ["one"]
 
 
 def test_results_of_checks_without_sizes_are_read_and_replaced(store: Path) -> None:
