@@ -171,16 +171,16 @@ def ask(store: Path, request: ControlRequest, patience_s: float = PATIENCE_S) ->
             with connection.makefile("rb") as replies:
                 line = replies.readline(16 * LONGEST_LINE)
         except (FileNotFoundError, ConnectionError, NotADirectoryError) as error:
-            why = f"no crawl of {store} is running: start one with `minicrawl crawl`"
-            raise NoCrawlError(why) from error
-        except PermissionError as error:
-            raise StoreError(f"the crawl of {store} belongs to another user") from error
-        except TimeoutError as error:
-            why = f"the crawl of {store} does not answer: try again in a moment"
-            raise StoreError(why) from error
+            raise NoCrawlError(
+                f"no crawl of {store} is running: start one with `minicrawl crawl`"
+            ) from error
         except OSError as error:
-            why = error.strerror or str(error)
-            raise StoreError(f"the crawl of {store} cannot be reached: {why}") from error
+            why = f"cannot be reached: {error.strerror or error}"
+            if isinstance(error, PermissionError):
+                why = "belongs to another user"
+            elif isinstance(error, TimeoutError):
+                why = "does not answer: try again in a moment"
+            raise StoreError(f"the crawl of {store} {why}") from error
     if not line.endswith(b"\n"):
         raise NoCrawlError(f"the crawl of {store} has just ended")
     reply = message_of(line)

@@ -7,14 +7,9 @@ pages is escaped. IPython on a terminal shows text.
 import time
 from collections.abc import Callable
 from html import escape
-from typing import Any
+from typing import Any, cast
 
-from minicrawl.crawl.events import (
-    Asked,
-    Ended,
-    Event,
-    Reason,
-)
+from minicrawl.crawl.events import Asked, Ended, Event, Reason
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted, percentage
@@ -64,8 +59,14 @@ class NotebookDisplay:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`show` is `IPython.display.display`."""
+        if show is None:
+            try:
+                from IPython import display
+            except ImportError:
+                raise UsageError("show=True needs IPython, as in a notebook") from None
+            show = cast("Callable[..., Any]", display.display)
         self._progress, self._clock = progress, clock
-        self._handle = (show or _ipython_display())(ShownProgress(None, "", None), display_id=True)
+        self._handle = show(ShownProgress(None, "", None), display_id=True)
         self._last: Progress | None = None
         self._url, self._due = "", 0.0
 
@@ -87,12 +88,3 @@ class NotebookDisplay:
         if self._handle is not None:  # IPython without a shell has none
             self._handle.update(ShownProgress(self._last, self._url, reason))
         self._due = self._clock() + SHOWN_EVERY_S
-
-
-def _ipython_display() -> Callable[..., Any]:
-    try:
-        from IPython.display import display
-    except ImportError:
-        raise UsageError("show=True needs IPython, as in a notebook") from None
-    shown: Callable[..., Any] = display
-    return shown

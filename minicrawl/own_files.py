@@ -166,8 +166,14 @@ def _refused(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _draft(path: Path, place: Path) -> Iterator[tuple[BinaryIO, Path]]:
+    beginning, is_claimed = _beginning(place), False
     with _refused(path):
-        handle, draft = _claimed_file(place.parent, _beginning(place))
+        _remove_leftovers(place.parent, beginning)
+        while not is_claimed:
+            handle, name = tempfile.mkstemp(prefix=beginning, suffix=_END, dir=place.parent)
+            draft = Path(name)
+            if not (is_claimed := _claim(handle, draft)):
+                os.close(handle)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file, draft
@@ -191,16 +197,6 @@ def _keep_mode_and_owner(handle: int, place: Path) -> None:
 
 def _beginning(place: Path) -> str:
     return f".{place.name[:_LONGEST]}-"
-
-
-def _claimed_file(folder: Path, beginning: str) -> tuple[int, Path]:
-    """Create and lock a new file."""
-    _remove_leftovers(folder, beginning)
-    while True:
-        handle, name = tempfile.mkstemp(prefix=beginning, suffix=_END, dir=folder)
-        if _claim(handle, Path(name)):
-            return handle, Path(name)
-        os.close(handle)
 
 
 def _claimed_folder(folder: Path, beginning: str) -> tuple[int, Path]:
@@ -238,19 +234,16 @@ def _remove_leftovers(folder: Path, beginning: str) -> None:
     """Remove drafts that nobody holds."""
     form = re.compile(f"{re.escape(beginning)}[a-z0-9_]{{8}}{re.escape(_END)}")
     for draft in folder.iterdir():
-        if form.fullmatch(draft.name):
-            with suppress(OSError):  # held by another user, or just removed
-                _remove_unless_held(draft)
-
-
-def _remove_unless_held(draft: Path) -> None:
-    # Without O_NONBLOCK, opening a pipe of that name would wait for a writer for ever.
-    handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if stat.S_ISDIR(os.fstat(handle).st_mode):
-            shutil.rmtree(draft)
-        else:
-            draft.unlink()
-    finally:
-        os.close(handle)
+        if not form.fullmatch(draft.name):
+            continue
+        with suppress(OSError):  # held by another user, or just removed
+            # Without O_NONBLOCK, opening a pipe of that name would wait for a writer for ever.
+            handle = os.open(draft, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if stat.S_ISDIR(os.fstat(handle).st_mode):
+                    shutil.rmtree(draft)
+                else:
+                    draft.unlink()
+            finally:
+                os.close(handle)

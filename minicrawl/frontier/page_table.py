@@ -20,6 +20,9 @@ Example, with an endowment of 5 units:
 The next checkpoint must not look at every page, so `Changes` notes which ones a step touched.
 
 spending   distribution of a page's cash; it also says where the page's links are
+
+The store has the last spendings as of the last checkpoint; newer ones are in memory, in two
+generations.
 """
 
 from __future__ import annotations
@@ -36,7 +39,6 @@ from minicrawl import ext
 from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
 from minicrawl.frontier.changes import Changes
-from minicrawl.frontier.last_spendings import LastSpendings
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.url_table import UrlTable, no_urls
 from minicrawl.model import PageId
@@ -54,6 +56,60 @@ from minicrawl.wording import counted
 if TYPE_CHECKING:
     from minicrawl.opic.importance.expected_value import ValueEstimate
     from minicrawl.opic.siblings.siblings import Siblings
+from collections.abc import Mapping
+
+
+class LastSpendings:
+    """Map from page to the step by which it last gave cash to links, or 0."""
+
+    def __init__(
+        self, spending_at: Callable[[int], Spending], saved_step: Callable[[int], int]
+    ) -> None:
+        """`spending_at` reads the spending of a step, `saved_step` the step in a page's row."""
+        self.rows = 0  # number of pages in the checkpoint
+        self._spending_at = spending_at
+        self._saved_step = saved_step
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
+
+    def __getitem__(self, page: PageId) -> int:
+        step = self._young.get(page)
+        if step is None:
+            step = self._old.get(page)
+        if step is None:
+            step = self._saved_step(page) if page < self.rows else 0
+        return step
+
+    def __setitem__(self, page: PageId, step: int) -> None:
+        self._young[page] = step
+
+    def of(self, page: PageId) -> Spending:
+        """Return the last spending of the page."""
+        step = self[page]
+        return self._spending_at(step) if step else Spending(())
+
+    @property
+    def newest(self) -> Mapping[int, int]:
+        """Steps that are in no checkpoint yet. After `cut` this mapping no longer changes."""
+        return self._young
+
+    def cut(self, pages: int) -> None:
+        """Mark the newest steps as part of a checkpoint of `pages` pages."""
+        # Two generations: the rows of the checkpoint are not written yet, so a look-up still needs
+        # the steps in it. When the next checkpoint is cut, this one is in the store, and `_old` may
+        # go.
+        self._young, self._old = {}, self._young
+        self.rows = pages
+
+    def of_all(self, pages: int, saved: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
+        """Return the steps of the first `pages` pages; `saved` are those in their rows."""
+        steps = np.zeros(pages, dtype=np.uint32)
+        if saved is not None:
+            steps[: len(saved)] = saved
+        for newer in (self._old, self._young):
+            steps[list(newer)] = list(newer.values())
+        return steps
+
 
 _PAGES_AT_ONCE = 1 << 15
 _STATES_AT_ONCE = 1 << 21

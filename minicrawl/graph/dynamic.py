@@ -15,7 +15,7 @@ distances    With `most_exact`, for graphs small enough for a matrix of all dist
              of the others are searched again. The same holds backwards for targets, and the fewer
              of both are searched: for a page that only lost its in-links, that is one.
 
-cohesion     Triangles and core numbers (`graph.neighbours`) and PageRank (`graph.dynamic_ranks`),
+cohesion     Triangles and core numbers (`graph.neighbours`) and PageRank (`graph.cohesion`),
              of graphs with at most `MOST_FOLLOWED` links, by the changed links too.
 
 Degrees are read off the links. What is not maintained of larger graphs is the caller's to measure.
@@ -53,8 +53,10 @@ class DynamicGraph:
         self._between = self._keys  # edges between different strong components
         self._strong = self._weak = np.empty(0, dtype=np.int32)
         self._mutual = 0
-        self._distances = DynamicDistances(most_exact) if most_exact else None
-        self._cohesion: DynamicCohesion | None = DynamicCohesion()
+        self.distances = DynamicDistances(most_exact) if most_exact else None
+        """All distances, or None if they are not maintained: it may be set to None."""
+        self.cohesion: DynamicCohesion | None = DynamicCohesion()
+        """Triangles, cores and PageRank, or None if they are not maintained."""
 
     def add(self, is_node: Mask, sources: Keys, targets: Keys) -> None:
         """Add links; `is_node` has the nodes from now on, by number."""
@@ -67,20 +69,6 @@ class DynamicGraph:
         added, removed = ~are_among(keys, self._keys), ~are_among(self._keys, keys)
         self._change(is_node, keys[added], self._keys[removed])
 
-    def forget_distances(self) -> None:
-        """Maintain no distances any more."""
-        self._distances = None
-
-    @property
-    def has_distances(self) -> bool:
-        """True if all distances are maintained."""
-        return self._distances is not None
-
-    @property
-    def has_cohesion(self) -> bool:
-        """True if triangles, cores and PageRank are maintained."""
-        return self._cohesion is not None
-
     @property
     def graph(self) -> Csr:
         """The graph so far."""
@@ -89,10 +77,10 @@ class DynamicGraph:
 
     def outline(self, measured: Extent, cohesion: Cohesion | None = None) -> Outline:
         """Return the outline; `measured` and `cohesion` stand in for what is not maintained."""
-        if self._cohesion is not None:
-            cohesion = self._cohesion.figures()
-        if self._distances is not None:
-            measured = self._distances.extent()
+        if self.cohesion is not None:
+            cohesion = self.cohesion.figures()
+        if self.distances is not None:
+            measured = self.distances.extent()
         edges = len(self._keys)
         connections = Connections(
             numbered(self._strong[self._is_node]),
@@ -120,8 +108,8 @@ class DynamicGraph:
             self._strong, inside = _taken_apart(self._strong, removed, self._keys)
             left = self._between[are_among(self._between, self._keys)]
             self._between = np.concatenate((left, inside))
-            if self._distances is not None:
-                self._distances.remove_all(*_ends(removed), self._by_number())
+            if self.distances is not None:
+                self.distances.remove_all(*_ends(removed), self._by_number())
         self._mutual += _newly_mutual(added, self._keys)
         self._keys = np.insert(self._keys, np.searchsorted(self._keys, added), added)
         self._weak = _merged(self._weak, added, "weak")
@@ -130,13 +118,13 @@ class DynamicGraph:
         # Until links go, edges within a component change nothing: components only merge.
         sources, targets = _ends(between)
         self._between = between[labels[sources] != labels[targets]]
-        if self._distances is not None:
+        if self.distances is not None:
             for source, target in zip(*(ends.tolist() for ends in _ends(added)), strict=True):
-                self._distances.add(source, target)
+                self.distances.add(source, target)
         if len(self._keys) > MOST_FOLLOWED:
-            self._cohesion = None
-        if self._cohesion is not None:
-            self._cohesion.change(is_node, added, removed, self._keys, self._by_number())
+            self.cohesion = None
+        if self.cohesion is not None:
+            self.cohesion.change(is_node, added, removed, self._keys, self._by_number())
 
 
 class DynamicDistances(CountedA2):

@@ -17,7 +17,7 @@ end     fourth column of exports: the page that the target redirects to. It may 
 import csv
 import re
 from collections.abc import Sequence
-from typing import Final, NamedTuple, overload
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,7 +115,7 @@ class NumericNames:
         return [self._node(name) for name in names]
 
     def hosts(self) -> NodeHosts:
-        return NodeHosts(np.arange(len(self), dtype=np.int32), _Digits(self._ids))
+        return NodeHosts(np.arange(len(self), dtype=np.int32), list(map(str, self._ids.tolist())))
 
     def _node(self, name: str) -> int | None:
         # Python refuses to parse thousands of digits.
@@ -124,24 +124,6 @@ class NumericNames:
         number = int(name)
         place = int(np.searchsorted(self._ids, number)) if number < ID_LIMIT else len(self)
         return place if place < len(self) and self._ids[place] == number else None
-
-
-class _Digits(Sequence[str]):
-    """Numbers as texts that are made on access."""
-
-    def __init__(self, ids: NDArray[np.int64]) -> None:
-        self._ids = ids
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        ids = self._ids[place].tolist()
-        return list(map(str, ids)) if isinstance(place, slice) else str(ids)
 
 
 class Layout(NamedTuple):

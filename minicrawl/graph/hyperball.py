@@ -81,7 +81,18 @@ class HyperLogLogCounters:
 
     def sizes_without(self, nodes: Ids) -> Sizes:
         """Return one estimate of the sizes without each group of registers, then one with all."""
-        return np.concatenate([_sizes_without(self.registers[part]) for part in self._parts(nodes)])
+        width = self.registers.shape[1]
+        evaluated = np.array([width - width // _GROUPS] * _GROUPS + [width])
+        all_sizes = []
+        for part in self._parts(nodes):
+            registers = self.registers[part]
+            sums = _without_each(_pair_sums()[registers.view(np.uint16)])
+            sizes = _estimated_sizes(sums, np.zeros(1, dtype=np.int64), evaluated, width)
+            small = np.flatnonzero((sizes <= _SMALL * width).any(axis=1))
+            empty = _without_each((registers[small] == 0).astype(np.int64))
+            sizes[small] = _estimated_sizes(sums[small], empty, evaluated, width)
+            all_sizes.append(sizes)
+        return np.concatenate(all_sizes)
 
     def _parts(self, nodes: Ids) -> list[Ids]:
         return np.split(nodes, range(self._at_once, len(nodes), self._at_once))
@@ -158,17 +169,6 @@ def estimated(
         error=float(np.sqrt((_GROUPS - 1) / _GROUPS * (apart**2).sum())),
         by_hyperball=True,
     )
-
-
-def _sizes_without(registers: Registers) -> Sizes:
-    width = registers.shape[1]
-    evaluated = np.array([width - width // _GROUPS] * _GROUPS + [width])
-    sums = _without_each(_pair_sums()[registers.view(np.uint16)])
-    sizes = _estimated_sizes(sums, np.zeros(1, dtype=np.int64), evaluated, width)
-    small = np.flatnonzero((sizes <= _SMALL * width).any(axis=1))
-    empty = _without_each((registers[small] == 0).astype(np.int64))
-    sizes[small] = _estimated_sizes(sums[small], empty, evaluated, width)
-    return sizes
 
 
 def _without_each(values: NDArray[Any]) -> NDArray[Any]:

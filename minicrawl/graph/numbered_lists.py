@@ -174,24 +174,22 @@ class DimacsList:
                 source, target, *weight = self._parse_link(number, line)
                 ends += (int(source) - 1, int(target) - 1)
                 weight_fields += weight
+            elif match := _PROBLEM.fullmatch(line):
+                self._has_weights = match[1] == b"sp"
+                self._announced = nodes, links = int(match[2]), int(match[3])
+                # Refused before anything is allocated: a file of one line could ask for 2^31 nodes.
+                if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
+                    raise GraphFileError(
+                        f"{self._place}: {nodes:,} nodes are too many for {links:,} links"
+                    )
+                self._is_linked = np.zeros(nodes, dtype=np.bool_)  # no memory until it is written
             else:
-                self._read_announcement(number, line)
+                expected = "`p sp nodes links` or `p edge nodes edges`"
+                raise line_error(self._place, number, expected, line)
         pairs = np.array(ends, dtype=np.int64)
         return LinkArrays(
             pairs[::2], pairs[1::2], weights(weight_fields) if self._has_weights else None
         )
-
-    def _read_announcement(self, number: int, line: bytes) -> None:
-        match = _PROBLEM.fullmatch(line)
-        if not match:
-            expected = "`p sp nodes links` or `p edge nodes edges`"
-            raise line_error(self._place, number, expected, line)
-        self._has_weights = match[1] == b"sp"
-        self._announced = nodes, links = int(match[2]), int(match[3])
-        # Refused before anything is allocated: a file of one line could ask for 2^31 nodes.
-        if nodes > min(max(_FEW_NODES, _SPARSE * links), MOST_NODES):
-            raise GraphFileError(f"{self._place}: {nodes:,} nodes are too many for {links:,} links")
-        self._is_linked = np.zeros(nodes, dtype=np.bool_)  # takes no memory until it is written
 
     def _parse_link(self, number: int, line: bytes) -> tuple[bytes, ...]:
         match = (_ARC if self._has_weights else _EDGE).fullmatch(line)

@@ -11,8 +11,9 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
@@ -21,12 +22,60 @@ import numpy as np
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.edge_lists import NumericNames
-from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graph.named_graph import NamedGraph, NodeHosts
 from minicrawl.graph.text_formats import parse
 from minicrawl.graph.text_lines import LineBlock
-from minicrawl.graphfiles.names import Texts
 from minicrawl.graphfiles.saved import MAGIC, unpack
 from minicrawl.ports import Progress, unreported
+from minicrawl.web import urls
+
+_SCHEMES = ("http://", "https://")
+
+
+class Texts:
+    """Names as written, in the order of the nodes; two nodes may have the same name."""
+
+    def __init__(self, names: Sequence[bytes]) -> None:
+        self._text = b"".join(names)
+        lengths = np.fromiter(map(len, names), dtype=np.int64, count=len(names))
+        self._starts = np.concatenate(([0], np.cumsum(lengths)))
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def of(self, nodes: Sequence[int]) -> list[str]:
+        places = np.asarray(nodes, dtype=np.int64)
+        starts, ends = self._starts[places].tolist(), self._starts[places + 1].tolist()
+        return [self._name(start, end) for start, end in zip(starts, ends, strict=True)]
+
+    def find(self, names: Sequence[str]) -> list[int | None]:
+        """Look up all names in one pass over the nodes."""
+        nodes: dict[str, int | None] = dict.fromkeys(names)
+        for node, name in enumerate(self._all()):
+            if name in nodes and nodes[name] is None:
+                nodes[name] = node
+        return [nodes[name] for name in names]
+
+    def hosts(self) -> NodeHosts:
+        """Return the hosts of all nodes; a name that is not a URL is its own host."""
+        numbers: dict[str, int] = {}
+        of_node = np.fromiter(
+            (numbers.setdefault(_host(name), len(numbers)) for name in self._all()),
+            dtype=np.int32,
+            count=len(self),
+        )
+        return NodeHosts(of_node, list(numbers))
+
+    def _all(self) -> Iterator[str]:
+        return (self._name(start, end) for start, end in pairwise(self._starts.tolist()))
+
+    def _name(self, start: int, end: int) -> str:
+        return self._text[start:end].decode(errors="backslashreplace")
+
+
+def _host(name: str) -> str:
+    return urls.host(name).lower() if name.startswith(_SCHEMES) else name
+
 
 PIPE: Final = "-"
 _GZIP = b"\x1f\x8b"
@@ -59,9 +108,19 @@ def blocks(
 ) -> Iterator[LineBlock]:
     """Yield the text of the file in blocks of about `at_once` bytes."""
     with _opened(path) as raw:
-        size = os.fstat(raw.fileno()).st_size
-        for block in _whole_lines(_unpacked(raw, str(path)), str(path), at_once):
-            yield block
+        size, file, before = os.fstat(raw.fileno()).st_size, _unpacked(raw, str(path)), 0
+        while text := file.read(at_once):
+            # A block ends with a whole line. The limit keeps a file without line ends from being
+            # read into memory as a whole.
+            line_end = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
+            if len(line_end) == _LONGEST_LINE and not line_end.endswith(b"\n"):
+                number = before + text.count(b"\n") + 1
+                raise GraphFileError(f"{path}, line {number}: longer than {_LONGEST_LINE:,} bytes")
+            text = (text + line_end).replace(b"\r\n", b"\n")
+            if not text.endswith(b"\n"):
+                text += b"\n"
+            yield LineBlock(text if before else text.removeprefix(_BOM), before)
+            before += text.count(b"\n")
             if size and raw.seekable():
                 progress(raw.tell() / size)
 
@@ -122,19 +181,3 @@ class _Unpacked:
                 "if that is meant, unpack it with gunzip first"
             )
         return text
-
-
-def _whole_lines(file: BinaryIO, place: str, at_once: int) -> Iterator[LineBlock]:
-    before = 0
-    while text := file.read(at_once):
-        # A block ends with a whole line. The limit keeps a file without line ends from being read
-        # into memory as a whole.
-        line_end = b"" if text.endswith(b"\n") else file.readline(_LONGEST_LINE)
-        if len(line_end) == _LONGEST_LINE and not line_end.endswith(b"\n"):
-            number = before + text.count(b"\n") + 1
-            raise GraphFileError(f"{place}, line {number}: longer than {_LONGEST_LINE:,} bytes")
-        text = (text + line_end).replace(b"\r\n", b"\n")
-        if not text.endswith(b"\n"):
-            text += b"\n"
-        yield LineBlock(text if before else text.removeprefix(_BOM), before)
-        before += text.count(b"\n")

@@ -2,14 +2,11 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-webs            webs to run on, synthetic (`synthetic_webs`) or from a file
-page_values     values that the user gives to pages
-estimate_errors errors of estimates of importance
+webs            webs to run on, synthetic or from a file, and values that the user gives to pages
 exploration     a crawl of a web that the laboratory knows
-reading_orders  orders of reading, those of a crawl and baselines
+reading_orders  orders of reading, those of a crawl and baselines, a bandit among them
 importance_curves  importance gathered against pages fetched, for every order of reading
-link_places     a bandit over link places, a baseline for orders of reading
-known_webs      a known web that is read again and again, and its true importance
+known_webs      a known web, read again and again: its importance, and errors of estimates of it
 convergence     how fast estimates approach it
 changing_webs   windows while the web changes
 freshness       the share of a web that is up to date, for every order of re-reading

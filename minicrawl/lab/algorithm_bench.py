@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from subprocess import PIPE
 from time import process_time
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,10 +127,14 @@ def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun
     """Run one trial in a process of its own."""
     with subprocess.Popen(child_command(_CHILD), stdin=PIPE, stdout=PIPE, bufsize=0) as child:
         try:
-            out = _send(child, (name, saved, rules))
+            assert child.stdin is not None
+            assert child.stdout is not None
+            out = child.stdout
+            with suppress(BrokenPipeError), child.stdin:  # of a dead child, the exit code tells
+                child.stdin.write(pickle.dumps((name, saved, rules)))
             out.read(1)  # the child is ready: its imports are not timed
             is_done, _, _ = select.select([out], [], [], rules.timeout_s)
-            answer = _rest(out) if is_done else None
+            answer = b"".join(iter(lambda: out.read(1 << 20), b"")) if is_done else None
         finally:
             child.kill()
     if answer is None:
@@ -141,20 +145,6 @@ def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun
     return run
 
 
-def _send(child: subprocess.Popen[bytes], job: object) -> IO[bytes]:
-    """Send the job to the child, and return its output."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with suppress(BrokenPipeError), child.stdin:  # the caller reports the exit code of a dead child
-        child.stdin.write(pickle.dumps(job))
-    return child.stdout
-
-
-def _rest(out: IO[bytes]) -> bytes:
-    """Return the rest of the output."""
-    return b"".join(iter(lambda: out.read(1 << 20), b""))
-
-
 def run_in_child() -> None:
     """Read a job from standard input, and write the result to standard output."""
     name, saved, rules = pickle.load(sys.stdin.buffer)  # our parent wrote it
@@ -162,7 +152,11 @@ def run_in_child() -> None:
     out.write(b".")
     out.flush()
     batches = batches_for(algorithm, saved, rules.threshold)
-    before = _memory_from_here()
+    gc.collect()
+    before = _memory(_PEAK)
+    with suppress(OSError):  # the peak restarts from here where the system allows
+        _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
+        before = _memory(_NOW)
     state, seconds = timed(algorithm, saved.graph.nodes, batches)
     memory, answer = max(_memory(_PEAK) - before, 0), algorithm.answer(state)
     wrong = first_difference(algorithm, saved, answer) if rules.validate else None
@@ -196,21 +190,10 @@ def first_difference(
         return None
     place = tuple(places[0].tolist())
     between = " to ".join(map(str, place))
-    given, expected = _word(answer[place]), _word(right[place])
+    given, expected = (
+        "far" if value == FAR else str(value) for value in (answer[place], right[place])
+    )
     return f"{algorithm.kind.value[:-1]} of {between} is {given}, expected {expected}"
-
-
-def _word(value: Any) -> str:
-    return "far" if value == FAR else str(value)
-
-
-def _memory_from_here() -> int:
-    """Return the memory in use, and restart the peak from here where the system allows."""
-    gc.collect()
-    with suppress(OSError):
-        _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
-        return _memory(_NOW)
-    return _memory(_PEAK)
 
 
 def _memory(name: str) -> int:

@@ -25,8 +25,16 @@ import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.lab.estimate_errors import EstimateErrors, errors, mean, standard_error
-from minicrawl.lab.known_webs import RichestRead, edge_of, read, true_importance
+from minicrawl.lab.known_webs import (
+    EstimateErrors,
+    RichestRead,
+    edge_of,
+    errors,
+    mean,
+    read,
+    standard_error,
+    true_importance,
+)
 from minicrawl.opic.importance.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger.ledger import READ, Ledger, restate
 from minicrawl.opic.ledger.money import UNIT
@@ -164,23 +172,15 @@ class ChangingWeb:
             drawn = self._rng.randrange(len(linking))
             linking[drawn], linking[-1] = linking[-1], linking[drawn]
             self.links[linking.pop()].remove(page)
-        for source in self._strangers(page, degree - len(linking)):
+        if degree <= len(linking):
+            return
+        linked, pages = {page, *linking}, len(self.living)
+        for _ in range(min(degree - len(linking), pages - len(linked))):
+            while (source := self.living[self._rng.randrange(pages)]) in linked:
+                pass
+            linked.add(source)
             linking.append(source)
             self.links[source].append(page)
-
-    def _strangers(self, page: int, count: int) -> list[int]:
-        """Return up to `count` random pages that do not link to the page."""
-        if count <= 0:
-            return []
-        known = {page, *self._linking[page]}
-        pages = len(self.living)
-        strangers: list[int] = []
-        for _ in range(min(count, pages - len(known))):
-            while (source := self.living[self._rng.randrange(pages)]) in known:
-                pass
-            known.add(source)
-            strangers.append(source)
-        return strangers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,14 +247,10 @@ def drawn_windows(
     for start in starts:
         draws = []
         for draw, graph in enumerate(graphs):
+            watching = replace(start, seed=start.seed + draw)
+            tell = part(progress, done / runs, (done + 1) / runs)
             draws.append(
-                windows(
-                    graph,
-                    policies=policies,
-                    rates=rates,
-                    watching=replace(start, seed=start.seed + draw),
-                    progress=part(progress, done / runs, (done + 1) / runs),
-                )
+                windows(graph, policies=policies, rates=rates, watching=watching, progress=tell)
             )
             done += 1
         for same in zip(*draws, strict=True):

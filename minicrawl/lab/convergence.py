@@ -9,8 +9,15 @@ import numpy as np
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
-from minicrawl.lab.estimate_errors import EstimateErrors, errors
-from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, edge_of, read, true_importance, truth_options
+from minicrawl.lab.known_webs import (
+    KNOWN_WEB_ORDERS,
+    EstimateErrors,
+    edge_of,
+    errors,
+    read,
+    true_importance,
+    truth_options,
+)
 from minicrawl.opic.importance import estimate
 from minicrawl.opic.importance.estimate import Floats
 from minicrawl.opic.ledger.ledger import READ, Ledger
@@ -78,32 +85,23 @@ def convergence(
     With weights, a page gives each link its part of a row of any link matrix. The virtual page gets
     as much as the mean link of the page, whatever the row adds up to.
     """
-    weights = None if weights is None else _with_means_of_1(graph, weights)
-    web = _KnownWeb(
-        links=graph.adjacency(),
-        weights=None if weights is None else _whole_rows(graph, weights),
-        truth=true_importance(graph, small_edge, weights),
-        small_edge=edge_of(small_edge),
-    )
+    rows = None
+    if weights is not None:
+        # Scaled so that those of each page are 1 on average, as without weights.
+        counts = graph.out_degrees()
+        sources = np.repeat(np.arange(graph.nodes), counts)
+        sums = np.bincount(sources, weights, graph.nodes)
+        weights = (weights * (counts[sources] / sums[sources])).astype(np.float32)
+        # In 2^32ths, as money is exact.
+        whole = np.rint(weights.astype(np.float64) * UNIT).astype(np.int64).tolist()
+        rows = [whole[start:end] for start, end in pairwise(graph.starts.tolist())]
+    truth = true_importance(graph, small_edge, weights)
+    web = _KnownWeb(graph.adjacency(), rows, truth, edge_of(small_edge))
     series = [_off_line(graph, weights, laps, web.truth, small_edge)]
     for done, name in enumerate(strategies):
         tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
         series += _reading(name, web, laps, seed, tell)
     return series
-
-
-def _with_means_of_1(graph: Csr, weights: Weights) -> Weights:
-    """Scale the weights so that those of each page are 1 on average, as without weights."""
-    counts = graph.out_degrees()
-    sources = np.repeat(np.arange(graph.nodes), counts)
-    sums = np.bincount(sources, weights, graph.nodes)
-    return (weights * (counts[sources] / sums[sources])).astype(np.float32)
-
-
-def _whole_rows(graph: Csr, weights: Weights) -> list[list[int]]:
-    """Return the weights of each page in 2^32ths, as money is exact."""
-    whole = np.rint(weights.astype(np.float64) * UNIT).astype(np.int64).tolist()
-    return [whole[start:end] for start, end in pairwise(graph.starts.tolist())]
 
 
 def _off_line(

@@ -35,7 +35,12 @@ def resource_usage(of: int, proc: Path = PROC) -> ResourceUsage:
     """Return the time of a process and its descendants, and the memory of the descendants."""
     tree = descendants(of, proc)
     ticks = sum(sum(map(int, stat(proc, pid)[FIRST_TIME:_AFTER_TIMES])) for pid in (of, *tree))
-    return ResourceUsage(sum(_unshared_bytes(proc, pid) for pid in tree), ticks / TICKS)
+    memory = 0
+    for pid in tree:
+        with suppress(OSError):
+            fields = (proc / str(pid) / "statm").read_text().split()
+            memory += (int(fields[1]) - int(fields[2])) * _PAGE_BYTES  # without shared pages
+    return ResourceUsage(memory, ticks / TICKS)
 
 
 def descendants(of: int, proc: Path = PROC) -> list[int]:
@@ -63,10 +68,3 @@ def stat(proc: Path, pid: int) -> list[str]:
     with suppress(OSError):
         return (proc / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     return []
-
-
-def _unshared_bytes(proc: Path, pid: int) -> int:
-    with suppress(OSError):
-        fields = (proc / str(pid) / "statm").read_text().split()
-        return (int(fields[1]) - int(fields[2])) * _PAGE_BYTES
-    return 0

@@ -16,8 +16,7 @@ eigenvector        importance by the link matrices of OPIC's paper
 sites              the graph of sites, and the scores of their pages
 guards             weights against collusion
 cores              the core of each community of a graph
-seeds              seeds for a crawl, one from each core, and their successors
-seed_evaluation    how good seeds are
+seeds              seeds for a crawl, one from each core, their successors, and how good they are
 
 commands/    `minicrawl rank`, `seed-set`
 """

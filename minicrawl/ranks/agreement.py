@@ -73,7 +73,13 @@ def compare(
     """Compare two ranks of the same nodes, with scores of 0 or more, or NaN."""
     in_both = ~(np.isnan(scores) | np.isnan(reference))
     first, second = (values[in_both].astype(np.float64) for values in (scores, reference))
-    errors, errors_top10 = _errors(first, second)
+    estimate, truth = shares(first), shares(second)
+    order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
+    relative = np.abs(estimate[order] - truth[order]) / truth[order]
+    errors, errors_top10 = (
+        RankErrors(float(group.mean()), float(np.median(group))) if len(group) else None
+        for group in (relative, relative[: max(1, len(truth) // 10)])
+    )
     best, true_best = _in_order(first), _in_order(second)
     return Comparison(
         nodes=len(first),
@@ -162,15 +168,6 @@ def _inversions(levels: Ints, tell: Progress) -> int:
 
 def _in_order(scores: Vector) -> Ints:
     return np.argsort(-scores, kind="stable")
-
-
-def _errors(scores: Vector, reference: Vector) -> Iterator[RankErrors | None]:
-    """Yield the errors over all nodes, and over the best tenth by the reference."""
-    estimate, truth = shares(scores), shares(reference)
-    order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
-    errors = np.abs(estimate[order] - truth[order]) / truth[order]
-    for group in (errors, errors[: max(1, len(truth) // 10)]):
-        yield RankErrors(float(group.mean()), float(np.median(group))) if len(group) else None
 
 
 def _remarks(scores: Vector, reference: Vector, ks: Sequence[int]) -> Iterator[str]:

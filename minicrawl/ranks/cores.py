@@ -80,10 +80,6 @@ class Core:
     best_hub: int
 
     @property
-    def best_authority(self) -> int:
-        return self.authorities[0]
-
-    @property
     def size(self) -> int:
         return len(self.hubs) + len(self.authorities)
 

@@ -109,8 +109,13 @@ def _product(
     """Return the function x -> Lᵀ x, and the starting vector."""
     if options.matrix is LinkMatrix.EITHER:
         graph, weights = either_way(graph, weights)
-    if options.virtual_page:
-        graph, weights = _with_virtual_page(graph, weights)
+    if options.virtual_page:  # a node with links of weight 1 to and from every other node
+        nodes = graph.nodes
+        ends, starts = graph.starts[1:], graph.starts + np.arange(nodes + 1)
+        targets = np.append(np.insert(graph.targets, ends, nodes), np.arange(nodes, dtype=np.int32))
+        graph = Csr(starts=np.append(starts, len(targets)), targets=targets)
+        if weights is not None:
+            weights = np.append(np.insert(weights, ends, 1), np.ones(nodes, dtype=np.float32))
     start = reached_from_cycle(graph).astype(np.float64)
     links = Adjacency(graph, weights)
     if options.matrix is not LinkMatrix.WALK:
@@ -131,17 +136,6 @@ def either_way(graph: Csr, weights: Weights | None) -> BuiltGraph:
     largest = np.zeros(both.edges, dtype=np.float32)
     np.maximum.at(largest, link, np.tile(weights, 2))
     return BuiltGraph(both, largest)
-
-
-def _with_virtual_page(graph: Csr, weights: Weights | None) -> BuiltGraph:
-    """Append a node with links of weight 1 to and from every other node."""
-    nodes = graph.nodes
-    ends, starts = graph.starts[1:], graph.starts + np.arange(nodes + 1)
-    targets = np.append(np.insert(graph.targets, ends, nodes), np.arange(nodes, dtype=np.int32))
-    linked = Csr(starts=np.append(starts, len(targets)), targets=targets)
-    if weights is not None:
-        weights = np.append(np.insert(weights, ends, 1), np.ones(nodes, dtype=np.float32))
-    return BuiltGraph(linked, weights)
 
 
 def reached_from_cycle(graph: Csr) -> NDArray[np.bool_]:

@@ -50,18 +50,27 @@ class Guards:
             return named
         site_of = sites_of(named.names).of_node
         self._refuse_idle(named, site_of)
-        guarded_graph = named
+        left = named
         if self.internal != self.transverse or self.internal != 1:
-            guarded_graph = weighed(
-                guarded_graph, site_of, internal=self.internal, transverse=self.transverse
-            )
+            is_inside = site_of[left.graph.sources()] == site_of[left.graph.targets]
+            weights = np.where(is_inside, np.float32(self.internal), np.float32(self.transverse))
+            if named.weights is not None:
+                weights *= named.weights
+            left = with_marked_links(replace(left, weights=weights), weights > 0)
         if self.most_internal is not None:
-            guarded_graph = capped_inside(guarded_graph, site_of, self.most_internal)
+            graph = left.graph
+            stays = site_of[graph.sources()] != site_of[graph.targets]
+            inside = np.flatnonzero(~stays)
+            targets = graph.targets[inside].astype(np.int64)
+            stays[inside] = first_of_each(targets, self.most_internal)
+            left = with_marked_links(left, stays)
         if self.most_of_site is not None:
-            guarded_graph = capped(guarded_graph, site_of, self.most_of_site)
-        if not guarded_graph.graph.edges:
+            sites = int(site_of.max(initial=0)) + 1
+            keys = left.graph.targets.astype(np.int64) * sites + site_of[left.graph.sources()]
+            left = with_marked_links(left, first_of_each(keys, self.most_of_site))
+        if not left.graph.edges:
             raise UsageError(f"{self._asked()} drops all {named.graph.edges:,} links of the graph")
-        return guarded_graph
+        return left
 
     def _refuse_idle(self, named: NamedGraph, site_of: NDArray[np.int32]) -> None:
         is_inside = site_of[named.graph.sources()] == site_of[named.graph.targets]
@@ -85,36 +94,6 @@ class Guards:
         given = [f"{name} {most}" for name, most in caps.items() if most is not None]
         given += [f"--weight {kind}={weight:g}" for kind, weight in weights.items() if weight != 1]
         return " with ".join(given)
-
-
-def capped_inside(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """Keep at most `most` links from the page's own site, and all links between sites."""
-    graph = named.graph
-    is_kept = site_of[graph.sources()] != site_of[graph.targets]
-    inside = np.flatnonzero(~is_kept)
-    is_kept[inside] = first_of_each(graph.targets[inside].astype(np.int64), most)
-    return with_marked_links(named, is_kept)
-
-
-def capped(named: NamedGraph, site_of: NDArray[np.int32], most: int) -> NamedGraph:
-    """Keep at most `most` links from any one site to a page."""
-    targets = named.graph.targets.astype(np.int64)
-    sites = int(site_of.max(initial=0)) + 1
-    return with_marked_links(
-        named, first_of_each(targets * sites + site_of[named.graph.sources()], most)
-    )
-
-
-def weighed(
-    named: NamedGraph, site_of: NDArray[np.int32], *, internal: float, transverse: float
-) -> NamedGraph:
-    """Multiply weights of links inside a site by `internal`, others by `transverse`."""
-    graph = named.graph
-    is_inside = site_of[graph.sources()] == site_of[graph.targets]
-    weights = np.where(is_inside, np.float32(internal), np.float32(transverse))
-    if named.weights is not None:
-        weights *= named.weights
-    return with_marked_links(replace(named, weights=weights), weights > 0)
 
 
 def with_marked_links(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGraph:

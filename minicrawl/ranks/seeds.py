@@ -5,21 +5,33 @@ name. Otherwise a similar page may replace it: the page of its host that shares 
 it, at least one. Links of the seed in the old graph are compared with links of the page in the
 newer one, in and out, with ends matched by name. Ties go to the page with the fewest other links,
 then to the first of the graph. No page replaces two seeds, and no seed replaces another.
+
+Seeds are judged by the distances between their cores, and by how fast crawls gather importance.
+A crawl is breadth-first along all links, so a page's depth is its distance from the nearest seed.
+Over several crawls, a depth has the mean number of pages, and the mean importance of all pages
+that the crawls read there. Equal depths of two crawls are not comparable: the crawl that is wider
+at a depth has also read more unimportant pages. So crawls are compared after equal numbers of
+pages, too; a crawl that has ended keeps what it gathered. The distance from one core to another
+is the length of the shortest path in this direction; pairs without a path are left out.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import linked_from
+from minicrawl.graph.distances import Nodes, fronts, levels, linked_from
 from minicrawl.graph.named_graph import NamedGraph, NodeHosts
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.cores import Core, CoreRule, between_hosts, extracted
+from minicrawl.ranks.scores import Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +153,7 @@ def seed_set(
             "the communities that seeds are taken from are made of such links"
         )
     is_hub = choice is SeedChoice.HUB
-    seeds = [core.best_hub if is_hub else core.best_authority for core in cores]
+    seeds = [core.best_hub if is_hub else core.authorities[0] for core in cores]
     return SeedSet(named=named, between_hosts=pruned, cores=cores, seeds=seeds, hosts=hosts)
 
 
@@ -163,3 +175,117 @@ def transferred(old: SeedSet, newer: NamedGraph, *, similar: bool) -> Transferre
         raise UsageError("no seed is in the newer graph: it must be a graph of the same web")
     seeds = list(dict.fromkeys(nodes))
     return TransferredSeeds(named=newer, seeds=seeds, replacements=replacements)
+
+
+class DepthCoverage(NamedTuple):
+    """Mean number of pages that crawls read at one depth, and their importance."""
+
+    pages: float = 0.0
+    importance: float | None = None
+    """Mean importance of the pages, None without pages."""
+
+
+class Depth(NamedTuple):
+    """Coverage of one depth by the crawl from the seeds, and by crawls from random pages."""
+
+    seeds: DepthCoverage
+    random: DepthCoverage
+
+
+class EqualPages(NamedTuple):
+    """Shares of all importance that crawls have gathered after the same number of pages."""
+
+    pages: int
+    seeds: float
+    random: float
+    random_error: float | None
+    """Standard error of `random`; None with a single draw."""
+
+
+def between_cores(
+    graph: Csr, cores: Sequence[Core], tell: Progress = unreported
+) -> NDArray[np.int32]:
+    """Return the shortest distances [i, j] from any page of core i to any page of core j."""
+    pages = [[*core.hubs, *core.authorities] for core in cores]
+    rows = []
+    for sources in pages:
+        level = levels(graph, sources)
+        # As unsigned numbers, UNREACHED is farther than any distance.
+        rows.append([level[core].view(np.uint32).min().view(np.int32) for core in pages])
+        tell(len(rows) / len(pages))
+    return np.array(rows, dtype=np.int32).reshape(len(pages), len(pages))
+
+
+class CoreDistances(NamedTuple):
+    smallest: int
+    mean: float
+    largest: int
+
+
+def summary_of(distances: NDArray[np.int32]) -> CoreDistances | None:
+    """Summarise the result of `between_cores`; None if no core reaches another."""
+    paths = distances[distances > 0]
+    if not paths.size:
+        return None
+    return CoreDistances(int(paths.min()), float(paths.mean()), int(paths.max()))
+
+
+def compared(
+    graph: Csr,
+    importance: Floats,
+    seeds: Nodes,
+    rng: Generator,
+    *,
+    draws: int,
+    tell: Progress = unreported,
+) -> tuple[list[Depth], list[EqualPages]]:
+    """Compare a crawl from the seeds with `draws` crawls from random pages.
+
+    Return the coverage of each depth, and the shares gathered after equal numbers of pages.
+    """
+    # Crawls are compared after 1, 2, 5, 10, ... pages, and after all.
+    steps = [count * 10**power for power in range(len(str(graph.nodes))) for count in (1, 2, 5)]
+    marks = [mark for mark in steps if len(seeds) < mark < graph.nodes]
+    marks += [graph.nodes] * (graph.nodes > 0)
+    sums, gathered = list[list[_Sum]](), list[Floats]()
+    for crawl in range(draws + 1):
+        tell(crawl / (draws + 1))
+        starts = rng.choice(graph.nodes, size=len(seeds), replace=False) if crawl else seeds
+        read = list(fronts(graph, starts))
+        sums.append([_Sum(len(pages), float(importance[pages].sum())) for pages in read])
+        in_order = importance[np.concatenate(read)] if read else np.zeros(0)
+        totals = np.concatenate(([0.0], np.cumsum(in_order)))
+        gathered.append(totals[np.minimum(np.array(marks, dtype=np.int64), len(in_order))])
+    tell(1.0)
+    depths = [
+        Depth(_mean(of_depth[:1]), _mean(of_depth[1:]))
+        for of_depth in zip_longest(*sums, fillvalue=_Sum(0, 0.0))
+    ]
+    most = max(sum(depth.pages for depth in of_crawl) for of_crawl in sums)
+    random = np.array(gathered[1:])
+    errors = random.std(axis=0, ddof=1) / len(random) ** 0.5 if len(random) > 1 else None
+    after = [
+        EqualPages(
+            pages=min(mark, most),
+            seeds=float(gathered[0][place]),
+            random=float(random[:, place].mean()),
+            random_error=None if errors is None else float(errors[place]),
+        )
+        for place, mark in enumerate(marks)
+        if not place or marks[place - 1] < most
+    ]
+    return depths, after
+
+
+class _Sum(NamedTuple):
+    """Number and total importance of the pages that one crawl read at one depth."""
+
+    pages: int
+    importance: float
+
+
+def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
+    pages = sum(depth.pages for depth in sums)
+    if not pages:
+        return DepthCoverage()
+    return DepthCoverage(pages / len(sums), sum(depth.importance for depth in sums) / pages)

@@ -30,6 +30,7 @@ y is never further from its limit than x is.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import asin, sin, sqrt
 
 import numpy as np
@@ -200,7 +201,22 @@ def leading(
         size += 1
         np.divide(residual, left or 1.0, out=images[size])
         del residual  # with millions of nodes, each unused vector matters
-        approximation = _approximation(images[:size], projected[:size, :size], left, products)
+        values, eigenvectors = np.linalg.eigh(projected[:size, :size])
+        residuals = left * np.abs(eigenvectors[-1])
+        value, last_residual = float(values[-1]), float(residuals[-1])
+        is_all, sine = left <= ROUNDING * value or value <= 0, 1.0
+        if is_all:
+            sine = ROUNDING
+        elif size > 1 and (gap := values[-1] - (values[-2] + residuals[-2])) > 0:
+            sine = min(float(last_residual / gap), 1.0)
+        approximation = Approximation(
+            products=products,
+            value=value,
+            residual=last_residual,
+            sine=sine,
+            is_all=is_all,
+            vector=partial(np.einsum, "i,ij->j", eigenvectors[:, -1], images[:size]),
+        )
         yield approximation
         if approximation.is_all:
             return
@@ -252,25 +268,6 @@ def _taken(vector: Vector, rows: Matrix) -> Vector:
     for stretch in stretches(len(vector)):
         vector[stretch] -= np.einsum("i,ij->j", parts, rows[:, stretch])
     return parts
-
-
-def _approximation(images: Matrix, projected: Matrix, left: float, products: int) -> Approximation:
-    values, eigenvectors = np.linalg.eigh(projected)
-    residuals = left * np.abs(eigenvectors[-1])
-    value, residual = float(values[-1]), float(residuals[-1])
-    is_all, sine = left <= ROUNDING * value or value <= 0, 1.0
-    if is_all:
-        sine = ROUNDING
-    elif len(values) > 1 and (gap := values[-1] - (values[-2] + residuals[-2])) > 0:
-        sine = min(float(residual / gap), 1.0)
-    return Approximation(
-        products=products,
-        value=value,
-        residual=residual,
-        sine=sine,
-        is_all=is_all,
-        vector=lambda: np.einsum("i,ij->j", eigenvectors[:, -1], images),
-    )
 
 
 def stretches(nodes: int) -> Iterator[slice]:

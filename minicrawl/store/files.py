@@ -108,40 +108,32 @@ def move(
             if not target.parent.exists():
                 target.parent.mkdir(parents=True)
                 made(target.parent)
-            _move_all(moves)
+            for file, renamed in moves:
+                try:
+                    file.rename(renamed)
+                except OSError as error:
+                    if error.errno != EXDEV:
+                        raise
+                    _copy_all(moves)
+                    break
         except OSError as error:
             raise MinicrawlError(
                 f"{path} cannot be moved to {target}: {error.strerror}; repeat the command"
             ) from error
-    _note_move(real_path(path), target)
-    return [new for _, new in moves]
-
-
-def _note_move(place: Path, target: Path) -> None:
-    """Let the next crawl go on with the WARC files of the store, which belong to a path."""
+    # The next crawl goes on with the WARC files of the store, which belong to a path.
     with reporting_damage(target), closing(StoreWriter.open(target)) as store:
         counters = tables.counters(store.connection)
         series = counters.get(tables.WARC)
-        if isinstance(series, dict) and series.get("store") == str(place):
+        if isinstance(series, dict) and series.get("store") == str(real_path(path)):
             moved = series | {"store": str(real_path(target))}
             store.commit(Batch(counters=counters | {tables.WARC: moved}))
+    return [new for _, new in moves]
 
 
 def _moves(path: Path, target: Path) -> Iterator[tuple[Path, Path]]:
     place = real_path(path)
     for file in files_of(place):
         yield file, target.with_name(target.name + file.name.removeprefix(place.name))
-
-
-def _move_all(moves: list[tuple[Path, Path]]) -> None:
-    for file, target in moves:
-        try:
-            file.rename(target)
-        except OSError as error:
-            if error.errno != EXDEV:
-                raise
-            _copy_all(moves)
-            return
 
 
 def _copy_all(moves: list[tuple[Path, Path]]) -> None:

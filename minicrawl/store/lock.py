@@ -62,7 +62,13 @@ class StoreLock:
             make_folder(self._place.parent)
             self._files.append(_LockFile(file_beside(path, LOCK)))
             try:
-                self._database = _locked_database(self._place)
+                refuse_links(self._place)
+                self._database = open_own(self._place, os.O_RDWR | os.O_CREAT)
+                try:
+                    fcntl.fcntl(self._database, fcntl.F_OFD_SETLK, _byte(fcntl.F_WRLCK))
+                except OSError:
+                    _close_unless_used(self._database)
+                    raise
             except BaseException:
                 self._files[0].release()
                 raise
@@ -143,17 +149,6 @@ class _LockFile:
         os.close(self._handle)
 
 
-def _locked_database(place: Path) -> int:
-    refuse_links(place)
-    handle = open_own(place, os.O_RDWR | os.O_CREAT)
-    try:
-        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _byte(fcntl.F_WRLCK))
-    except OSError:
-        _close_unless_used(handle)
-        raise
-    return handle
-
-
 def _byte(kind: int) -> bytes:
     """Return the kernel's structure for a lock of a single byte."""
     return struct.pack("hhqqi4x", kind, os.SEEK_SET, _FREE_BYTE, 1, 0)
@@ -170,17 +165,12 @@ def _is_at(path: Path, handle: int) -> bool:
 def _close_unless_used(handle: int) -> None:
     """Close this handle and the kept ones, unless this process has their file open otherwise."""
     _kept.append(handle)
-    used = list(_other_files())
-    for one in tuple(_kept):
-        if not any(os.path.samestat(os.fstat(one), other) for other in used):
-            _kept.remove(one)
-            os.close(one)
-
-
-def _other_files() -> Iterator[os.stat_result]:
-    """Yield the open files of this process, except kept handles."""
     handles = [int(entry.name) for entry in _HANDLES.iterdir()] if _HANDLES.is_dir() else []
-    for number in handles:
-        if number not in _kept:
-            with suppress(OSError):  # the handle of the listing itself is closed by now
-                yield os.fstat(number)
+    used = list[os.stat_result]()
+    for number in {*handles} - {*_kept}:
+        with suppress(OSError):  # the handle of the listing itself is closed by now
+            used.append(os.fstat(number))
+    for released in tuple(_kept):
+        if not any(os.path.samestat(os.fstat(released), other) for other in used):
+            _kept.remove(released)
+            os.close(released)

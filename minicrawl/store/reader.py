@@ -120,7 +120,11 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     if not path.is_file():
         raise missing_store(path)
     refuse_links_beside(path)
-    is_copy = _is_copy_of_a_crash(path)
+    # A writer that crashed leaves its lock file; a copy of such a store lacks it. The log of a copy
+    # must stay: it makes the next crawl check the whole file, which the copying may have damaged.
+    log, is_copy = file_beside(path, LOG), False
+    with suppress(FileNotFoundError):
+        is_copy = log.stat().st_size > 0 and not file_beside(path, LOCK).exists()
     connection = _connect(path)
     try:
         with translating_sqlite_errors(path):
@@ -140,18 +144,6 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
         # file.
         if not is_copy:
             remove_log(path)
-
-
-def _is_copy_of_a_crash(path: Path) -> bool:
-    """Return True if the store has commits in its log but no lock file of a writer.
-
-    A writer that crashed leaves its lock file; a copy of such a store lacks it. The log must stay:
-    it makes the next crawl check the whole file, which the copying may have damaged.
-    """
-    log = file_beside(path, LOG)
-    with suppress(FileNotFoundError):
-        return log.stat().st_size > 0 and not file_beside(path, LOCK).exists()
-    return False
 
 
 def remove_log(path: Path) -> None:

@@ -125,13 +125,6 @@ def pack_plain(counts: Numbers, links: Numbers, self_links: NDArray[np.bool_]) -
     numbers = np.zeros(len(is_link), dtype=np.int64)
     numbers[firsts], numbers[firsts + 1] = counts, _SELF_LINK * self_links
     numbers[is_link] = deltas
-    octets, ends = _varints(numbers)
-    borders = chain((0,), ends[firsts + counts + 1].tolist())
-    return [octets[start:end] for start, end in pairwise(borders)]
-
-
-def _varints(numbers: Numbers) -> tuple[bytes, Numbers]:
-    """Return the encoded numbers, and the end of each."""
     sizes = np.ones(len(numbers), dtype=np.int64)
     high_bits = numbers >> 7
     while high_bits.any():
@@ -143,7 +136,8 @@ def _varints(numbers: Numbers) -> tuple[bytes, Numbers]:
         here = sizes > place
         low = (numbers[here] >> 7 * place) & _SEVEN_BITS
         out[(ends - sizes)[here] + place] = low | np.where(sizes[here] > place + 1, _MORE, 0)
-    return out.tobytes(), ends
+    octets, borders = out.tobytes(), chain((0,), ends[firsts + counts + 1].tolist())
+    return [octets[start:end] for start, end in pairwise(borders)]
 
 
 def _write(out: bytearray, numbers: Iterable[int]) -> None:

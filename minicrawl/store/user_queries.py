@@ -60,7 +60,13 @@ class SqlAnswer(NamedTuple):
 
 def query_views(store: Path, sql: str, limits: SqlLimits = USUAL_SQL_LIMITS) -> SqlAnswer:
     """Return the first rows of a query over the views; raise UsageError if it fails."""
-    if _META.search(_QUOTED.sub(_without_text, sql)):
+
+    def without_text(quoted: re.Match[str]) -> str:
+        # SQLite takes 'meta' for the name of a table, where it expects one.
+        is_text = quoted[0].startswith("'") and quoted[0].lower() != "'meta'"
+        return "''" if is_text else quoted[0]
+
+    if _META.search(_QUOTED.sub(without_text, sql)):
         raise UsageError(f"'meta' is not a view: query {', '.join(VIEWS)}")
     with reading(store):  # it removes the log that a process leaves behind when it is ended
         done = subprocess.run(
@@ -78,12 +84,6 @@ def query_views(store: Path, sql: str, limits: SqlLimits = USUAL_SQL_LIMITS) -> 
     if error:
         raise UsageError(error)
     return SqlAnswer(columns, rows[: limits.rows], len(rows) > limits.rows)
-
-
-def _without_text(quoted: re.Match[str]) -> str:
-    """Leave out a text. SQLite takes 'meta' for the name of a table, where it expects one."""
-    is_text = quoted[0].startswith("'") and quoted[0].lower() != "'meta'"
-    return "''" if is_text else quoted[0]
 
 
 def _run(store: Path, sql: str, rows: int) -> tuple[list[str], list[Any], str]:

@@ -59,13 +59,22 @@ class WalTail:
 
     def pieces(self, most_bytes: int) -> Iterator[WalPiece]:
         """Yield the new committed bytes, once, in pieces of at most `most_bytes`."""
-        end, salts = self._committed()
+        try:
+            with self._index.open("rb") as index:
+                head = index.read(_INDEX_HEADER.size)
+        except FileNotFoundError:
+            return
+        is_set_up, _, page, frames, salts = _INDEX_HEADER.unpack(head)
+        if not is_set_up or not frames:
+            return
+        end = _HEADER + frames * (_FRAME_HEADER + (_LARGEST_PAGE if page == 1 else page))
         if salts != self._salts:
             self._salts, self._offset = salts, 0
         if end <= self._offset:
             return
         with self._log.open("rb") as log:
-            self._check(log.read(_HEADER))
+            if log.read(_HEADER)[_SALTS_AT : _SALTS_AT + _SALT_BYTES] != self._salts:
+                raise DamagedStore(f"{self._log} is not the log that SQLite says it is")
             while self._offset < end:
                 log.seek(self._offset)
                 piece = log.read(min(most_bytes, end - self._offset))
@@ -73,23 +82,6 @@ class WalTail:
                     raise DamagedStore(f"{self._log} is shorter than SQLite says")
                 offset, self._offset = self._offset, self._offset + len(piece)
                 yield WalPiece(offset, piece)
-
-    def _committed(self) -> tuple[int, bytes]:
-        """Return the committed length of the log, and its salts."""
-        try:
-            with self._index.open("rb") as index:
-                head = index.read(_INDEX_HEADER.size)
-        except FileNotFoundError:
-            return 0, self._salts
-        is_set_up, _, page, frames, salts = _INDEX_HEADER.unpack(head)
-        if not is_set_up or not frames:
-            return 0, self._salts
-        size = _LARGEST_PAGE if page == 1 else page
-        return _HEADER + frames * (_FRAME_HEADER + size), salts
-
-    def _check(self, header: bytes) -> None:
-        if header[_SALTS_AT : _SALTS_AT + _SALT_BYTES] != self._salts:
-            raise DamagedStore(f"{self._log} is not the log that SQLite says it is")
 
 
 def make_empty(path: Path) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from minicrawl.graph import cohesion, neighbours
+from minicrawl.graph.cohesion import TOLERANCE, DynamicRanks
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.dynamic_ranks import TOLERANCE, DynamicRanks
-from minicrawl.graph.neighbours import BITS, CoreSize, Keys, Neighbours
+from minicrawl.graph.neighbours import BITS, Keys, Neighbours
 
 TARGET = (1 << BITS) - 1
 NONE = np.empty(0, dtype=np.int64)
@@ -69,7 +69,7 @@ def test_a_triangle_with_a_tail() -> None:
     near, keys = Neighbours(), keys_of((0, 1), (1, 2), (2, 0), (2, 3), (3, 3))
     near.change(4, keys, NONE, keys)
     assert (near.triangles, near.cores.tolist()) == (1, [2, 2, 2, 1])
-    assert near.innermost() == CoreSize(2, 3)
+    assert near.innermost() == (2, 3)
     left = keys_of((0, 1), (1, 2), (2, 3), (3, 3))
     near.change(4, NONE, keys_of((2, 0)), left)
     assert (near.triangles, near.cores.tolist()) == (0, [1, 1, 1, 1])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.lab.commands.grades import GradedPage, read_grades
+from minicrawl.lab.commands.agree import GradedPage, read_grades
 
 
 def labels(text: str) -> list[GradedPage]:

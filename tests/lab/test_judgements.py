@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.errors import StoreError
 from minicrawl.lab.commands.judgements import Judgement, Verdict, file_of, keep, kept
-from minicrawl.lab.commands.search_agreement import (
+from minicrawl.lab.commands.searches import (
     JudgedSearch,
     OrderMeasure,
     SearchAgreement,

@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.lab.importance_curves import still_fresh
-from minicrawl.lab.link_places import bounds
+from minicrawl.lab.reading_orders import bounds
 
 SHORT = """
 from array import array

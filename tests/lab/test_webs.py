@@ -16,9 +16,17 @@ from scipy.sparse.csgraph import breadth_first_order
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles.reading import read
-from minicrawl.lab.estimate_errors import errors, mean
-from minicrawl.lab.synthetic_webs import SyntheticWeb, WebHabits, copying_web, poisson, power_law
-from minicrawl.lab.webs import Model, synthetic_web, web_of
+from minicrawl.lab.known_webs import errors, mean
+from minicrawl.lab.webs import (
+    Model,
+    SyntheticWeb,
+    WebHabits,
+    copying_web,
+    poisson,
+    power_law,
+    synthetic_web,
+    web_of,
+)
 from tests.graph.graphs import links_of
 
 Generator: TypeAlias = Callable[[int, np.random.Generator], Csr]

@@ -23,20 +23,18 @@ from minicrawl.ranks.cores import (
     grown,
 )
 from minicrawl.ranks.scores import Floats
-from minicrawl.ranks.seed_evaluation import (
+from minicrawl.ranks.seeds import (
     CoreDistances,
     Depth,
     DepthCoverage,
-    between_cores,
-    compared,
-    summary_of,
-)
-from minicrawl.ranks.seeds import (
     SeedChoice,
     SeedReplacement,
+    between_cores,
+    compared,
     most_similar,
     seed_set,
     still_there,
+    summary_of,
     transferred,
 )
 from tests.graph.graphs import (
@@ -81,7 +79,7 @@ def test_cores_by_hand(rule: dict[str, Any], wanted: tuple[list[int], list[int]]
     web = ranked(LINKS, hubs=[5, 6, 4, 9, 0, 0, 0, 0], authorities=[0, 0, 0, 0, 9, 3, 5, 7])
     core = grown(*web, CoreRule(**rule))
     assert members(core) == wanted
-    assert core.best_authority == 4
+    assert core.authorities[0] == 4
     assert core.best_hub == wanted[0][-1 if rule.get("size") and "at_once" not in rule else 0]
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.admission.site_index import SiteIndex
-from minicrawl.frontier.site_table import UNKNOWN, Hosts, SiteTable
+from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.wording import counted

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.crawl.admission.inbound_cash import Accounts, InboundCash, QuotaAccounts
-from minicrawl.frontier.site_table import UNKNOWN, SiteTable
+from minicrawl.frontier.url_table import UNKNOWN, SiteTable
 from minicrawl.web.sites import is_address
 
 A_HOST = 10

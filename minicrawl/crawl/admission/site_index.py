@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.fetch.resolver.addresses import is_public
-from minicrawl.frontier.site_table import UNKNOWN, Hosts, SiteTable
+from minicrawl.frontier.url_table import UNKNOWN, Hosts, SiteTable
 from minicrawl.web.sites import is_address, site
 
 

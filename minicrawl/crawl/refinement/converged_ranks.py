@@ -29,7 +29,7 @@ from minicrawl.frontier.importance import (
     rank_options,
 )
 from minicrawl.frontier.loading import load_frontier, verify
-from minicrawl.frontier.site_table import sites_of
+from minicrawl.frontier.url_table import sites_of
 from minicrawl.opic.importance.cash_flow import Refinement
 from minicrawl.ports import Progress, unreported
 from minicrawl.store import page_columns, questions, tables

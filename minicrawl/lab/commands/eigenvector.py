@@ -6,8 +6,7 @@ from minicrawl.cli.parameters import choice, number, switch, with_options
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks import eigenvector as link_matrices
-from minicrawl.ranks.commands.running import ranking
-from minicrawl.ranks.commands.walk_options import tolerance_option
+from minicrawl.ranks.commands.running import ranking, tolerance_option
 from minicrawl.ranks.eigenvector import MOST_STEPS, EigenvectorOptions, LinkMatrix
 from minicrawl.ranks.scores import Scores
 

@@ -14,9 +14,12 @@ from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.store_options import store_with_pages_option
 from minicrawl.errors import UsageError
 from minicrawl.lab.commands.judgements import SHOWN, Judgement, Verdict, file_of, keep, kept, plain
-from minicrawl.lab.commands.ranking_options import order_options
-from minicrawl.lab.commands.search_agreement import first_places
-from minicrawl.lab.commands.searches import tell_of_all_judged, what_was_said
+from minicrawl.lab.commands.searches import (
+    first_places,
+    order_options,
+    tell_of_all_judged,
+    what_was_said,
+)
 from minicrawl.search.commands.page_options import refuse_others
 from minicrawl.search.commands.ranking_options import RankingChoice
 from minicrawl.search.commands.search_command import (

@@ -16,10 +16,8 @@ from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles.reading import read
 from minicrawl.lab import webs
-from minicrawl.lab.changing_webs import RATES
-from minicrawl.lab.estimate_errors import EstimateErrors
-from minicrawl.lab.page_values import PageValues, read_values
-from minicrawl.lab.webs import Model, Web
+from minicrawl.lab.known_webs import EstimateErrors
+from minicrawl.lab.webs import Model, PageValues, Web, read_values
 from minicrawl.report.graph.source import crawled, opened
 from minicrawl.store.files import is_database
 from minicrawl.wording import counted
@@ -107,10 +105,6 @@ class WebChoice:
         if units is not None:
             return units
         return ENDOWMENT if self.graph else SYNTHETIC_ENDOWMENT
-
-    def rates(self) -> Sequence[float]:
-        """Return the default rates of change."""
-        return QUICK_RATES if self.quick else RATES
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from minicrawl.lab.commands.web_choice import (
     LAPS,
     QUICK_DRAWS,
     QUICK_LAPS,
+    QUICK_RATES,
     QUICK_WATCHED_NODES,
     WATCHED_NODES,
     WebChoice,
@@ -128,7 +129,7 @@ def windows(
         points = changing_webs.drawn_windows(
             graphs,
             policies=chosen or changing_webs.POLICIES,
-            rates=rates or choice.rates(),
+            rates=rates or (QUICK_RATES if choice.quick else changing_webs.RATES),
             starts=[replace(watching, warm_up=laps) for laps in warm_ups or changing_webs.WARM_UPS],
             progress=tell,
         )

@@ -59,39 +59,30 @@ class DynamicAlgorithm:
         return getattr(state, self.kind.value)
 
 
-def _distances(
-    name: str, make: Callable[[int], Any], *, batches: bool = False, recomputed: bool = False
-) -> DynamicAlgorithm:
-    return DynamicAlgorithm(name, AlgorithmKind.DISTANCES, make, batches, recomputed)
-
-
-def _components(
-    name: str, make: Callable[[int], Any], *, batches: bool = False, recomputed: bool = False
-) -> DynamicAlgorithm:
-    return DynamicAlgorithm(name, AlgorithmKind.COMPONENTS, make, batches, recomputed)
-
-
+_DISTANCES, _COMPONENTS = AlgorithmKind.DISTANCES, AlgorithmKind.COMPONENTS
 ALGORITHMS = {
     algorithm.name: algorithm
     for algorithm in (
-        _distances("floyd-warshall", FloydWarshall, recomputed=True),
-        _distances("johnson", Johnson, recomputed=True),
-        _distances("ausiello", AusielloTrees),
-        _distances("a1", A1),
-        _distances("a2", A2),
-        _distances("floyd-warshall-batch", FloydWarshall, batches=True, recomputed=True),
-        _distances("johnson-batch", Johnson, batches=True, recomputed=True),
-        _distances("a3", A3, batches=True),
-        _distances("a4", A4, batches=True),
-        _components("warshall", WarshallComponents, recomputed=True),
-        _components("tarjan", Tarjan, recomputed=True),
-        _components("yellin", Yellin),
-        *(_components(f"s1-{bits}", partial(S1, bits=bits)) for bits in BLOCKS),
-        _components("s2", S2),
-        _components("s3", S3),
-        _components("levels", Levels),
-        _components("tarjan-batch", Tarjan, batches=True, recomputed=True),
-        _distances("a1-loops", A1Loops),
+        DynamicAlgorithm("floyd-warshall", _DISTANCES, FloydWarshall, is_recomputed=True),
+        DynamicAlgorithm("johnson", _DISTANCES, Johnson, is_recomputed=True),
+        DynamicAlgorithm("ausiello", _DISTANCES, AusielloTrees),
+        DynamicAlgorithm("a1", _DISTANCES, A1),
+        DynamicAlgorithm("a2", _DISTANCES, A2),
+        DynamicAlgorithm(
+            "floyd-warshall-batch", _DISTANCES, FloydWarshall, in_batches=True, is_recomputed=True
+        ),
+        DynamicAlgorithm("johnson-batch", _DISTANCES, Johnson, in_batches=True, is_recomputed=True),
+        DynamicAlgorithm("a3", _DISTANCES, A3, in_batches=True),
+        DynamicAlgorithm("a4", _DISTANCES, A4, in_batches=True),
+        DynamicAlgorithm("warshall", _COMPONENTS, WarshallComponents, is_recomputed=True),
+        DynamicAlgorithm("tarjan", _COMPONENTS, Tarjan, is_recomputed=True),
+        DynamicAlgorithm("yellin", _COMPONENTS, Yellin),
+        *(DynamicAlgorithm(f"s1-{bits}", _COMPONENTS, partial(S1, bits=bits)) for bits in BLOCKS),
+        DynamicAlgorithm("s2", _COMPONENTS, S2),
+        DynamicAlgorithm("s3", _COMPONENTS, S3),
+        DynamicAlgorithm("levels", _COMPONENTS, Levels),
+        DynamicAlgorithm("tarjan-batch", _COMPONENTS, Tarjan, in_batches=True, is_recomputed=True),
+        DynamicAlgorithm("a1-loops", _DISTANCES, A1Loops),
     )
 }
 """Algorithms by name, in the order of their numbers from 1."""

@@ -41,7 +41,10 @@ class AusielloTrees:
     def add(self, source: int, target: int) -> None:
         if source == target or self._length[source][target] == 1:
             return
-        closer = self._reroute(source, target, source, self._tree_from(target))
+        tree: Part = [(target, -1)]  # of shortest paths from the target
+        for place, (node, _) in enumerate(tree):
+            tree += [(later, place) for later in self._after[target].get(node, ())]
+        closer = self._reroute(source, target, source, tree)
         waiting = [(source, closer)]
         while waiting:
             node, part = waiting.pop()
@@ -49,13 +52,6 @@ class AusielloTrees:
                 closer_there = self._reroute(earlier, target, source, part)
                 if closer_there:
                     waiting.append((earlier, closer_there))
-
-    def _tree_from(self, root: int) -> Part:
-        """Return the tree of shortest paths from a node."""
-        part: Part = [(root, -1)]
-        for place, (node, _) in enumerate(part):
-            part += [(later, place) for later in self._after[root].get(node, ())]
-        return part
 
     def _reroute(self, begin: int, target: int, source: int, part: Part) -> Part:
         """Reroute `begin` over the new edge to the nodes that get closer; return these."""

@@ -72,12 +72,6 @@ class EligibleItems(EligiblePages):
     def count_hosts(self) -> int:
         return max(self._siblings.host_of, default=-1) + 1
 
-    def is_eligible(self, page: int) -> bool:
-        if page in self.leased:
-            return False
-        flag = self._flags[page] if page < LONE else self._siblings.ledger.flags[page - LONE]
-        return flag == self.pool
-
     def best_of_few(self, pages: Iterable[int]) -> int | None:
         keys, siblings, leased, best = self._keys, self._siblings, self.leased, None
         flags, flags_of_lone = self._flags, siblings.ledger.flags

@@ -218,11 +218,7 @@ class GroupQueue:
             if worth > most[group] and page not in leased:
                 self._put_before(group, page, worth)
                 changed.add(group)
-        if len(changed) <= _FEW_GROUPS:
-            for group in changed:
-                self._key(group)
-        else:
-            self.key_many(np.array(list(changed)))
+        self.key_many(np.array(sorted(changed), dtype=np.int64))
 
     def _offer_lone(self, pages: Pages, hosts: Pages) -> None:
         self.hosts.offer_many(pages + LONE, hosts, lone_keys(self._siblings, pages))

@@ -48,8 +48,7 @@ from math import log1p
 import numpy as np
 
 from minicrawl.model import PageId
-from minicrawl.opic.families.families import NOBODY, FamilyBudgets, Sites
-from minicrawl.opic.families.gifts import PostedGifts
+from minicrawl.opic.families.families import NOBODY, FamilyBudgets, PostedGifts, Sites
 from minicrawl.opic.families.rounds import Means
 from minicrawl.opic.importance.early_rank import EarlyRank
 from minicrawl.opic.ledger.books import Step, StepKind

@@ -26,16 +26,11 @@ REVEALED, NOVELTY, CHANCE = 0.2, 0.1, -0.03
 _HASHED = (1 << 16) - 1
 
 
-def _lifts() -> Floats:
-    """Return hash^-.03 for all 16-bit numbers, the same in every run."""
-    mixed = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
-    mixed ^= mixed >> 16
-    mixed *= np.uint32(0x85EBCA6B)
-    lifts: Floats = np.power(((mixed >> 16) + 1.0) / (_HASHED + 1), CHANCE)
-    return lifts
-
-
-_LIFTS = _lifts()
+_MIXED = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
+_MIXED ^= _MIXED >> 16
+_MIXED *= np.uint32(0x85EBCA6B)
+_LIFTS: Floats = np.power(((_MIXED >> 16) + 1.0) / (_HASHED + 1), CHANCE)
+"""hash^-.03 for all 16-bit numbers, the same in every run."""
 _LIFT: list[float] = [*_LIFTS.tolist(), *_LIFTS[:MOST_MEMBERS].tolist()]
 """Table with its beginning repeated, so that consecutive pages are one slice."""
 MOST_LIFT = max(_LIFT)

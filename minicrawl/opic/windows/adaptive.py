@@ -20,6 +20,7 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.windows.interpolation import LastReadings, ReadingsWindow
 from minicrawl.opic.windows.window import (
     TICKS_IN_A_UNIT,
+    EachInTurn,
     Floats,
     Flows,
     Numbers,
@@ -34,7 +35,7 @@ _CHANCE = UNIT // 2
 """Square of the deviation that chance explains, for an amount of 1 atom."""
 
 
-class Adaptive(ReadingsWindow):
+class Adaptive(ReadingsWindow, EachInTurn):
     """Window with its own width for each page, which grows until the page changes."""
 
     def __init__(self, width: float) -> None:
@@ -81,12 +82,6 @@ class Adaptive(ReadingsWindow):
             self._narrow.append(narrow)
         else:
             self._own[row], self._narrow[row] = own, narrow
-
-    def record_first(
-        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
-    ) -> None:
-        for page, amount in zip(pages, cash, strict=True):
-            self.record(page, amount, now, circulation)
 
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         own = max(1, int(self.width * circulation))

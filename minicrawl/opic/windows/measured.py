@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.opic.windows.window import TICKS_IN_A_UNIT, Births, Floats, Flows, Past, Pasts
+from minicrawl.opic.windows.window import (
+    TICKS_IN_A_UNIT,
+    Births,
+    EachInTurn,
+    Floats,
+    Flows,
+    Past,
+    Pasts,
+)
 
 
 class Measure(NamedTuple):
@@ -33,7 +41,7 @@ class Measure(NamedTuple):
     readings: int = 1
 
 
-class MeasuredWindow(ABC):
+class MeasuredWindow(EachInTurn, ABC):
     """Base of the windows that keep measures: the flow is their cash over their duration."""
 
     def __init__(self, width: float, most: int | None = None) -> None:
@@ -64,12 +72,6 @@ class MeasuredWindow(ABC):
             earlier, later = measures[place : place + 2]
             both = Measure(later.at, earlier.cash + later.cash, earlier.readings + later.readings)
             measures[place : place + 2] = [both]
-
-    def record_first(
-        self, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
-    ) -> None:
-        for page, amount in zip(pages, cash, strict=True):
-            self.record(page, amount, now, circulation)
 
     def presume(self, pages: Sequence[PageId], flow: int, now: int, circulation: int) -> None:
         """Store one reading whose flow began one circulation before the birth."""

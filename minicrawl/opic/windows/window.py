@@ -120,6 +120,16 @@ class Window(Protocol):
         """
 
 
+class EachInTurn:
+    """Base of the windows for which a first reading is a reading like others."""
+
+    def record_first(
+        self: Window, pages: Sequence[PageId], cash: Sequence[int], now: int, circulation: int
+    ) -> None:
+        for page, amount in zip(pages, cash, strict=True):
+            self.record(page, amount, now, circulation)
+
+
 def atoms(units: Floats) -> array[int]:
     """Convert amounts in units to integer atoms."""
     return array("q", np.rint(units * UNIT).astype(np.int64).tobytes())

@@ -1,21 +1,33 @@
-"""Base sets of a query: root sets from titles, URLs or the index, and their neighbourhoods."""
+"""What a query is to a rank: a base set, and weights of links.
 
-from dataclasses import dataclass
+A base set is a root set from titles, URLs or the index, and its neighbourhood. Links are weighed by
+similarity of pages, and by words of pages and links.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from math import sqrt
 from pathlib import Path
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.cli.parameters import number, option
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.ranks.commands.walk_options import lines_of, nodes_of
+from minicrawl.graph.products import Vector
+from minicrawl.opic.importance.estimate import shares
+from minicrawl.ranks.commands.running import lines_of, nodes_of
+from minicrawl.ranks.guards import with_marked_links
 from minicrawl.ranks.hits import LINKING, ROOTS, BaseSet, base_set
+from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import Snapshot, places_of_largest
-from minicrawl.store import questions
+from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.trouble import reporting_damage
+from minicrawl.web.words import words_of
 from minicrawl.wording import counted
 
 
@@ -114,3 +126,97 @@ def _results_in_index(snapshot: Snapshot, words: str, count: int) -> list[int] |
     if not known:
         raise UsageError(f"no page in the index has {words!r}: use fewer words")
     return known
+
+
+_PAGES_AT_ONCE = 10_000
+_WORD = re.compile(r"\w+")
+
+
+def similarity_to(source: Source, query: str, nodes: NDArray[np.int64]) -> Vector:
+    """Return the similarity of each of these pages of a store to the query, from 0 to 1."""
+    assert source.snapshot is not None, "a search found the pages in a store"
+    connection, query_words = source.snapshot.connection, _distinct_words(query)
+    similarities = []
+    for first in range(0, len(nodes), _PAGES_AT_ONCE):
+        pages = nodes[first : first + _PAGES_AT_ONCE].tolist()
+        titles = {row.page: row.title for row in questions.documents(connection, pages)}
+        urls = questions.locations(connection, pages).urls
+        for page, url in zip(pages, urls, strict=True):
+            words = _distinct_words(f"{url} {titles.get(page, '')}")
+            similarities.append(
+                len(query_words & words) / sqrt(max(len(query_words) * len(words), 1))
+            )
+    return np.array(similarities)
+
+
+def _distinct_words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def mixed_with_similarity(scores: Scores, similarity: Vector, part: float) -> Scores:
+    """Return (1 - part) * scores + part * similarity, both as shares."""
+    values = (1 - part) * scores.values + part * shares(similarity)
+    return replace(scores, values=values, error_bound=(1 - part) * scores.error_bound)
+
+
+def weighed_by_similarity(named: NamedGraph, similarity: Vector, query: str) -> NamedGraph:
+    """Return the graph with links weighted by the similarity of their ends to a query."""
+    graph = named.graph
+    weights = ((similarity[graph.sources()] + similarity[graph.targets]) / 2).astype(np.float32)
+    if not weights.any():
+        raise UsageError(f"no linked page has a word of {query!r} in its title or URL")
+    if named.weights is not None:
+        weights *= named.weights
+    return with_marked_links(replace(named, weights=weights), weights > 0)
+
+
+def has_kept_pages(source: Source) -> bool:
+    """Return True if a store has kept pages, so that the words of links can be read."""
+    snapshot = source.snapshot
+    return snapshot is not None and tables.archive_end(snapshot.connection) is not None
+
+
+def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGraph:
+    """Return a base set with links weighted by the query words in and around them.
+
+    If a page has several links to another page, the best one counts.
+    """
+    from minicrawl.report.archived.link_words import words_of_links
+
+    if source.snapshot is None:
+        raise UsageError("--words needs a store: a graph file has no words")
+    snapshot, nodes = source.snapshot, len(named.names)
+    urls, query_words = named.names.of(range(nodes)), set(words_of(query))
+    node_of = {url: node for node, url in enumerate(urls)}
+    counts: dict[int, int] = {}
+    for page, url, text in words_of_links(snapshot, urls):
+        words = sum(word in query_words for word in words_of(text))
+        target = _end_of(snapshot, source, node_of, url) if words else None
+        if target is not None:
+            key = page * nodes + target
+            counts[key] = max(words, counts.get(key, 0))
+    links = np.fromiter(counts, np.int64, len(counts))
+    amounts = np.fromiter(counts.values(), np.float64, len(counts))
+    graph = named.graph
+    keys = graph.sources().astype(np.int64) * graph.nodes + graph.targets
+    is_there = np.isin(links, keys)  # guards may have dropped links
+    weights = np.ones(graph.edges, dtype=np.float32)
+    np.add.at(weights, np.searchsorted(keys, links[is_there]), amounts[is_there])
+    if (weights == 1).all():
+        raise UsageError(
+            f"no link of these pages has a word of {query!r} in or around it, in the pages kept"
+        )
+    if named.weights is not None:
+        weights *= named.weights
+    return replace(named, weights=weights)
+
+
+def _end_of(snapshot: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
+    """Return the node that a link to this URL leads to, after redirects."""
+    if url in node_of:
+        return node_of[url]
+    (page,) = source.names.find([url])
+    if page is None:
+        return None
+    (end,) = source.names.of([snapshot.frontier.books.stands_for(page)])
+    return node_of.get(end)

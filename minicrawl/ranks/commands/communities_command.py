@@ -11,8 +11,7 @@ from minicrawl.cli.store_options import count_option, json_option, source_option
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ranks.commands.centrality_command import SEED
 from minicrawl.ranks.commands.named_ranks import keep
-from minicrawl.ranks.commands.running import as_option, nodes_with_scores, rank_name
-from minicrawl.ranks.commands.walk_options import guards_of
+from minicrawl.ranks.commands.running import as_option, guards_of, nodes_with_scores, rank_name
 from minicrawl.ranks.communities import Community, Sign, by_deflation, by_destroying
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores

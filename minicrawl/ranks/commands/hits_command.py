@@ -11,15 +11,15 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks import hits as hits_ranks
-from minicrawl.ranks.commands.base_sets import BaseSetChoice
-from minicrawl.ranks.commands.centrality_command import SEED
-from minicrawl.ranks.commands.running import ranking
-from minicrawl.ranks.commands.text_weights import (
+from minicrawl.ranks.commands.base_sets import (
+    BaseSetChoice,
     has_kept_pages,
     similarity_to,
     weighed_by_similarity,
     weighed_by_words,
 )
+from minicrawl.ranks.commands.centrality_command import SEED
+from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.hits import TOLERANCE, Hits
 from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.report.graph.source import Source

@@ -25,7 +25,7 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import Vector
 from minicrawl.ports import Progress
 from minicrawl.ranks import pagerank as ranks, pagerank_variants
-from minicrawl.ranks.commands.base_sets import BaseSetChoice
+from minicrawl.ranks.commands.base_sets import BaseSetChoice, mixed_with_similarity, similarity_to
 from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
 from minicrawl.ranks.commands.pagerank_in_blocks import (
     BlockRanks,
@@ -34,14 +34,16 @@ from minicrawl.ranks.commands.pagerank_in_blocks import (
     pagerank_in_blocks,
     store_in_blocks,
 )
-from minicrawl.ranks.commands.running import Shown, rank_name, ranking, show_in_parts
-from minicrawl.ranks.commands.text_weights import mixed_with_similarity, similarity_to
-from minicrawl.ranks.commands.walk_options import (
+from minicrawl.ranks.commands.running import (
     NAMES_FILE,
+    Shown,
     lines_of,
     nodes_of,
     pagerank_terms,
+    rank_name,
+    ranking,
     refuse_idle_dangling,
+    show_in_parts,
 )
 from minicrawl.ranks.pagerank import PageRankOptions
 from minicrawl.ranks.scores import Scores
@@ -325,9 +327,17 @@ def _by_topic(
             parts = {topic.strip(): float(share) for topic, _, share in pairs}
         except ValueError as error:
             raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error
+    names_of: dict[str, list[str]] = {}
+    for line in lines_of(file):
+        topic, tab, name = line.partition("\t")
+        if not tab:
+            raise UsageError(f"{file}: expected a topic, a tab and a node, found {line[:40]!a}")
+        names_of.setdefault(topic.strip(), []).append(name.strip())
+    if not names_of:
+        raise UsageError(f"{file} has no topics: a line is a topic, a tab and a node")
     nodes = {
         topic: nodes_of(named, names, f"topic {topic!a} of {file}")
-        for topic, names in _names_by_topic(file).items()
+        for topic, names in names_of.items()
     }
     places = _places(source, named)
     pages = {topic: places[of_topic].tolist() for topic, of_topic in nodes.items()}
@@ -352,18 +362,6 @@ def _places(source: Source, named: NamedGraph) -> NDArray[np.int64]:
         return np.arange(len(named.names))
     places = source.names.find(named.names.of(range(len(named.names))))
     return np.array(places, dtype=np.int64)
-
-
-def _names_by_topic(file: Path) -> dict[str, list[str]]:
-    names: dict[str, list[str]] = {}
-    for line in lines_of(file):
-        topic, tab, name = line.partition("\t")
-        if not tab:
-            raise UsageError(f"{file}: expected a topic, a tab and a node, found {line[:40]!a}")
-        names.setdefault(topic.strip(), []).append(name.strip())
-    if not names:
-        raise UsageError(f"{file} has no topics: a line is a topic, a tab and a node")
-    return names
 
 
 _DAY_S = 86_400

@@ -21,8 +21,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles.names import Texts
-from minicrawl.graphfiles.reading import PIPE, blocks
+from minicrawl.graphfiles.reading import PIPE, Texts, blocks
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.measures import resident_bytes
 from minicrawl.own_files import scratch

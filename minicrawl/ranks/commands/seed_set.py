@@ -24,21 +24,19 @@ from minicrawl.graph.outline import extent as extent_of
 from minicrawl.graphfiles.reading import read
 from minicrawl.ranks.cores import CoreKind, CoreRule
 from minicrawl.ranks.pagerank import pagerank
-from minicrawl.ranks.seed_evaluation import (
+from minicrawl.ranks.seeds import (
+    POOL,
     Depth,
     DepthCoverage,
     EqualPages,
-    between_cores,
-    compared,
-    summary_of,
-)
-from minicrawl.ranks.seeds import (
-    POOL,
     SeedChoice,
     SeedReplacement,
     SeedSet,
     TransferredSeeds,
+    between_cores,
+    compared,
     seed_set as seed_set_of,
+    summary_of,
     transferred,
 )
 from minicrawl.ranks.sites import sites_of
@@ -149,7 +147,17 @@ def seed_set(
     HITS runs for 60 rounds, a core of hubs and authorities grows from the best authority, the core
     gives one seed, and its pages are removed.
     """
-    rule = _rule(core, size, at_once, density)
+    kind = core or (CoreKind.SIZE if size else DEFAULT_RULE.kind)
+    if kind.is_by_size and density is not None:
+        raise click.UsageError("--density needs --core density or --core maximal")
+    if not kind.is_by_size and (size or at_once):
+        raise click.UsageError("--size and --at-once need --core size or --core paper")
+    rule = CoreRule(
+        kind=kind,
+        size=size or DEFAULT_RULE.size,
+        at_once=at_once or DEFAULT_RULE.at_once,
+        density=density or DEFAULT_RULE.density,
+    )
     if not evaluate and (draws, seed) != (None, None):
         raise click.UsageError("--draws and --seed need --evaluate")
     if similar and new is None:
@@ -159,8 +167,8 @@ def seed_set(
             newer = read(new, tell)
     with source.progress("cores") as tell:
         cores_rng = np.random.default_rng(take) if isinstance(take, int) else None
-        kind = SeedChoice.HUB if isinstance(take, int) else take
-        seeds = seed_set_of(source.graph, count, rule, kind, tell, rng=cores_rng)
+        page = SeedChoice.HUB if isinstance(take, int) else take
+        seeds = seed_set_of(source.graph, count, rule, page, tell, rng=cores_rng)
     in_crawl = TransferredSeeds(named=source.graph, seeds=seeds.seeds)
     if new:
         in_crawl = transferred(seeds, newer, similar=similar)
@@ -170,22 +178,6 @@ def seed_set(
         trial = evaluated(seeds, in_crawl, rng, draws or DRAWS)
     report = Report(count=count, rule=rule, seed_set=seeds, in_crawl=in_crawl, trial=trial)
     show_json(document(report)) if as_json else show(report)
-
-
-def _rule(
-    core: CoreKind | None, size: int | None, at_once: int | None, density: float | None
-) -> CoreRule:
-    kind = core or (CoreKind.SIZE if size else DEFAULT_RULE.kind)
-    if kind.is_by_size and density is not None:
-        raise click.UsageError("--density needs --core density or --core maximal")
-    if not kind.is_by_size and (size or at_once):
-        raise click.UsageError("--size and --at-once need --core size or --core paper")
-    return CoreRule(
-        kind=kind,
-        size=size or DEFAULT_RULE.size,
-        at_once=at_once or DEFAULT_RULE.at_once,
-        density=density or DEFAULT_RULE.density,
-    )
 
 
 def evaluated(

@@ -10,8 +10,14 @@ from minicrawl.cli.parameters import choice, with_made, with_options
 from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.errors import UsageError
 from minicrawl.ranks.commands.named_ranks import keep
-from minicrawl.ranks.commands.running import as_option, rank_name, show_ranks
-from minicrawl.ranks.commands.walk_options import guards_of, pagerank_terms, refuse_idle_dangling
+from minicrawl.ranks.commands.running import (
+    as_option,
+    guards_of,
+    pagerank_terms,
+    rank_name,
+    refuse_idle_dangling,
+    show_ranks,
+)
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.scores import Scores

@@ -10,12 +10,12 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks.commands.centrality_command import refuse_weights
 from minicrawl.ranks.commands.named_ranks import TRUSTED
-from minicrawl.ranks.commands.running import ranking
-from minicrawl.ranks.commands.walk_options import (
+from minicrawl.ranks.commands.running import (
     NAMES_FILE,
     damping_option,
     lines_of,
     nodes_of,
+    ranking,
     tolerance_option,
 )
 from minicrawl.ranks.scores import Scores

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.site_table import sites_of
+from minicrawl.frontier.url_table import sites_of
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import flows
 from minicrawl.report.saved_ranks import scores

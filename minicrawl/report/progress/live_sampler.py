@@ -61,14 +61,14 @@ class LiveGraph:
         # Exact distances link by link are for small crawls, whose curves should not jump; their
         # cost grows with the graph, while batches cost the same however often links arrive.
         if len(is_node) > self._most or len(sources) > _MOST_LINKS_AT_ONCE:
-            self._graph.forget_distances()  # from here on they are measured
+            self._graph.distances = None  # from here on they are measured
         change = self._graph.become if is_rewritten else self._graph.add
         change(is_node, sources, targets)
 
     @property
     def is_exact(self) -> bool:
         """True if all figures are maintained link by link."""
-        return self._graph.has_distances
+        return self._graph.distances is not None
 
     @property
     def graph(self) -> Csr:
@@ -95,7 +95,7 @@ class LiveGraph:
     def measure(self, now: float, most_work: int, progress: Progress = unreported) -> None:
         """Measure the distances of the current graph, and what else is not maintained."""
         step, graph = self.log.step, self.graph
-        if not self._graph.has_cohesion:
+        if self._graph.cohesion is None:
             self._cohesion = cohesion(graph)
         self._far = extent(graph, np.random.default_rng(_SEED), progress, most_work)
         self._measured, self.distances_at = step, now

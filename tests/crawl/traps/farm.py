@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 
 from minicrawl.crawl.admission.quotas import Quotas
-from minicrawl.frontier.site_table import SiteTable
+from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 

@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.crawl.admission.inbound_cash import PAGES_A_UNIT
 from minicrawl.crawl.admission.quotas import A_HOST, Quotas
-from minicrawl.frontier.site_table import SiteTable
+from minicrawl.frontier.url_table import SiteTable
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from tests.crawl.traps.farm import BLOG, FARM_1, FARM_2, GOOD, give, pages_left, quotas_of, spend

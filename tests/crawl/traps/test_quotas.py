@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minicrawl.crawl.admission.quotas import A_HOST, MOST_A_PAGE, Quotas
-from minicrawl.frontier.site_table import SiteTable
+from minicrawl.frontier.url_table import SiteTable
 from tests.crawl.traps.farm import (
     BLOG,
     FARM_1,
