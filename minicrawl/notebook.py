@@ -7,7 +7,7 @@ pages is escaped. IPython on a terminal shows text.
 import time
 from collections.abc import Callable
 from html import escape
-from typing import Any, cast
+from typing import Any
 
 from minicrawl.crawl.events import Asked, Ended, Event, Reason
 from minicrawl.crawl.progress import Progress
@@ -64,7 +64,8 @@ class NotebookDisplay:
                 from IPython import display
             except ImportError:
                 raise UsageError("show=True needs IPython, as in a notebook") from None
-            show = cast("Callable[..., Any]", display.display)
+            typed_display: Callable[..., Any] = display.display
+            show = typed_display
         self._progress, self._clock = progress, clock
         self._handle = show(ShownProgress(None, "", None), display_id=True)
         self._last: Progress | None = None

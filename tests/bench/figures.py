@@ -21,6 +21,7 @@ from minicrawl.lab.commands.web_choice import (
     LAPS,
     QUICK_DRAWS,
     QUICK_LAPS,
+    QUICK_RATES,
     WebChoice,
     a_web,
     draws_option,
@@ -276,7 +277,7 @@ def main(
         draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
         seed=choice.seed,
         endowment=choice.endowment(endowment),
-        rates=choice.rates(),
+        rates=QUICK_RATES if choice.quick else RATES,
     )
     web = choice.web()
     webs = FigureWebs(
