@@ -256,13 +256,15 @@ def extent(
     rng: np.random.Generator,
     tell: Progress = unreported,
     most_work: int = MOST_WORK,
+    *,
+    most_visits: int = distances.MOST_LINK_VISITS,
 ) -> Extent:
     """Return exact distances if they take at most `most_work`, else an estimate."""
     if exact_work(graph) <= most_work:
-        measured = exact(graph, tell)
+        measured = exact(graph, tell, most_visits=most_visits)
         if measured.is_exact:
             return measured
-    return estimate(graph, rng, tell)
+    return estimate(graph, rng, tell, most_visits=most_visits)
 
 
 def estimate(
