@@ -338,7 +338,8 @@ def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
     earlier = earlier_audit(seen.path, seen.connection, crawl)
     if earlier is None:
         return None
-    return Earlier(f"the crawl of {iso(earlier.crawl)[:16].replace('T', ' ')}", earlier.pages)
+    began, pages = earlier
+    return Earlier(f"the crawl of {iso(began)[:16].replace('T', ' ')}", pages)
 
 
 def as_document(

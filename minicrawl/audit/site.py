@@ -208,7 +208,7 @@ class AuditedSite:
         statuses = np.zeros(len(self), np.int16)
         seconds, first_byte_s = np.zeros((2, len(self)), np.float16)
         for rows in request_log.last_answers(self.seen.connection):
-            pages, status, _, *times = map(list, zip(*rows, strict=True))
+            pages, status, *times = map(list, zip(*rows, strict=True))
             statuses[pages], (seconds[pages], first_byte_s[pages]) = status, times
         return Answers(statuses, seconds, first_byte_s)
 

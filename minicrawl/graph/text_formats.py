@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
@@ -32,18 +32,8 @@ NodeNames = list[bytes] | range | None
 """Names of the nodes, or a range of numbers as names, or None if links are between ids."""
 
 
-class GraphList(Protocol):
-    """Parser of one format; takes the blocks of a list in order."""
-
-    @property
-    def names(self) -> NodeNames:
-        """Names of the nodes in the links so far."""
-
-    def links(self, block: LineBlock) -> LinkArrays:
-        """Return the links in a block."""
-
-    def finish(self) -> None:
-        """Check that the list is complete, after the last block."""
+GraphList = IdList | NameList | NumberedList | DimacsList
+"""Parser of one format; takes the blocks of a list in order."""
 
 
 class ParsedGraph(NamedTuple):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import cycle
 from random import Random
-from typing import Protocol
 
 import numpy as np
 
@@ -81,21 +80,11 @@ def standard_error(draws: Sequence[EstimateErrors]) -> EstimateErrors:
     return EstimateErrors(*(deviations / len(draws) ** 0.5).tolist())
 
 
-class KnownOrder(Protocol):
-    """Order in which the pages of a known web are read again and again."""
-
-    def add(self, pages: Sequence[int]) -> None:
-        """Add pages that are new in the web."""
-
-    def take(self) -> int:
-        """Return the next page to read."""
-
-    def posted(self, plan: Plan) -> None:
-        """Note the plan of the page that was read."""
-
-
 class RichestRead:
-    """Order that takes the read page with the most cash first."""
+    """Order that takes the read page with the most cash first.
+
+    `add` takes pages that are new in the web, `posted` the plan of the page that was read.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self._richest = CandidateHeap(ledger.key, ledger.flags, READ)
@@ -128,6 +117,10 @@ class Scheduled:
 
     def posted(self, plan: Plan) -> None:
         """Do nothing: cash is ignored."""
+
+
+KnownOrder = RichestRead | Scheduled
+"""Order in which the pages of a known web are read again and again."""
 
 
 def at_random(pages: int, seed: int) -> Iterator[int]:

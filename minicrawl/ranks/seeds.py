@@ -216,18 +216,12 @@ def between_cores(
     return np.array(rows, dtype=np.int32).reshape(len(pages), len(pages))
 
 
-class CoreDistances(NamedTuple):
-    smallest: int
-    mean: float
-    largest: int
-
-
-def summary_of(distances: NDArray[np.int32]) -> CoreDistances | None:
-    """Summarise the result of `between_cores`; None if no core reaches another."""
+def summary_of(distances: NDArray[np.int32]) -> tuple[int, float, int] | tuple[None, None, None]:
+    """Return the least, mean and greatest distance between cores that reach each other."""
     paths = distances[distances > 0]
     if not paths.size:
-        return None
-    return CoreDistances(int(paths.min()), float(paths.mean()), int(paths.max()))
+        return None, None, None
+    return int(paths.min()), float(paths.mean()), int(paths.max())
 
 
 def compared(

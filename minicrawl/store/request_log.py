@@ -29,16 +29,6 @@ class LoggedRequest(NamedTuple):
     url: str
 
 
-class RequestCounts(NamedTuple):
-    """Requests in a span of time."""
-
-    span: int
-    requests: int
-    failed: int
-    wire_bytes: int
-    last: int  # id of the last of these requests
-
-
 def last_values(
     connection: Connection, name: Literal["status", "detail", "at"], ids: Sequence[int]
 ) -> list[Any]:
@@ -67,25 +57,17 @@ def requested(connection: Connection, ids: Sequence[int]) -> set[PageId]:
     return set(column(connection, query, as_json_list(ids), NOT_ASKED))
 
 
-class AnswerRow(NamedTuple):
-    """Last request of a page: its status (0 without a response), bytes and seconds."""
+def last_answers(connection: Connection) -> Iterator[list[tuple[PageId, int, float, float]]]:
+    """Yield page, status, seconds and those to the first byte of last requests, in blocks.
 
-    page: PageId
-    status: int
-    wire_bytes: int
-    elapsed_s: float
-    first_byte_s: float
-    """0 if it is unknown."""
-
-
-def last_answers(connection: Connection) -> Iterator[list[AnswerRow]]:
-    """Yield the last request of each page, in blocks."""
+    A status or time is 0 if it is unknown.
+    """
     cursor = connection.execute(
-        "SELECT page, ifnull(status, 0), wire_bytes, elapsed_s, ifnull(first_byte_s, 0) "
+        "SELECT page, ifnull(status, 0), elapsed_s, ifnull(first_byte_s, 0) "
         "FROM fetches WHERE id IN (SELECT max(id) FROM fetches GROUP BY page)"
     )
     while rows := cursor.fetchmany(_ROWS_AT_ONCE):
-        yield list(map(AnswerRow._make, rows))
+        yield rows
 
 
 def changes(connection: Connection, since: float) -> list[tuple[PageId, float]]:
@@ -178,15 +160,20 @@ def requests_after(connection: Connection, last: int, count: int) -> list[Logged
     return [LoggedRequest._make(row) for row in reversed(cursor.fetchall())]
 
 
-def requests_by_time(connection: Connection, last: int, width_s: float) -> list[RequestCounts]:
-    """Return the counts of requests after this one, by spans of `width_s` since 1970."""
+def requests_by_time(
+    connection: Connection, last: int, width_s: float
+) -> list[tuple[int, int, int, int, int]]:
+    """Return the requests after this one, by spans of `width_s` since 1970.
+
+    Each row has the number of the span, requests, failures, bytes, and the id of the last request.
+    """
     cursor = connection.execute(
         "SELECT CAST(at / ? AS INTEGER) AS span, count(*), sum(outcome LIKE 'failed:%'), "
         "sum(wire_bytes), max(id) FROM fetches WHERE id > ? AND outcome != ? "
         "GROUP BY span ORDER BY span",
         (width_s, last, NOT_ASKED),
     )
-    return [RequestCounts._make(row) for row in cursor]
+    return cursor.fetchall()
 
 
 def requests(

@@ -40,16 +40,6 @@ _QUOTED = re.compile(
 """Texts, quoted names and comments, any of which may contain the quotes of the others."""
 
 
-class SqlLimits(NamedTuple):
-    """Limits of one query."""
-
-    rows: int = 200
-    seconds: float = 5.0
-
-
-USUAL_SQL_LIMITS = SqlLimits()
-
-
 class SqlAnswer(NamedTuple):
     """Result of a query; `is_cut` is True if there are more rows."""
 
@@ -58,8 +48,8 @@ class SqlAnswer(NamedTuple):
     is_cut: bool
 
 
-def query_views(store: Path, sql: str, limits: SqlLimits = USUAL_SQL_LIMITS) -> SqlAnswer:
-    """Return the first rows of a query over the views; raise UsageError if it fails."""
+def query_views(store: Path, sql: str, most: int = 200, seconds: float = 5.0) -> SqlAnswer:
+    """Return the first `most` rows of a query over the views; raise UsageError if it fails."""
 
     def without_text(quoted: re.Match[str]) -> str:
         # SQLite takes 'meta' for the name of a table, where it expects one.
@@ -70,20 +60,20 @@ def query_views(store: Path, sql: str, limits: SqlLimits = USUAL_SQL_LIMITS) -> 
         raise UsageError(f"'meta' is not a view: query {', '.join(VIEWS)}")
     with reading(store):  # it removes the log that a process leaves behind when it is ended
         done = subprocess.run(
-            [*OWN_PYTHON, "-m", __name__, str(store), str(limits.rows), str(limits.seconds)],
+            [*OWN_PYTHON, "-m", __name__, str(store), str(most), str(seconds)],
             input=sql.encode(errors="surrogatepass"),
             capture_output=True,
             check=False,
         )
     if done.returncode == -signal.SIGALRM:
-        raise UsageError(f"the query took more than {limits.seconds:g} s: ask for less")
+        raise UsageError(f"the query took more than {seconds:g} s: ask for less")
     if done.returncode:
         why = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise UsageError(f"the query failed: {why or f'exit status {done.returncode}'}")
     columns, rows, error = marshal.loads(done.stdout)
     if error:
         raise UsageError(error)
-    return SqlAnswer(columns, rows[: limits.rows], len(rows) > limits.rows)
+    return SqlAnswer(columns, rows[:most], len(rows) > most)
 
 
 def _run(store: Path, sql: str, rows: int) -> tuple[list[str], list[Any], str]:

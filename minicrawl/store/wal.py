@@ -16,7 +16,6 @@ import struct
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
 from minicrawl.errors import DamagedStore
 from minicrawl.store.reader import LOG, file_beside
@@ -30,14 +29,6 @@ _SALT_BYTES = 8
 _INDEX_HEADER = struct.Struct("=12xBBHI12x8s")
 """Fields of the index: initialized flag, byte order, page size, number of frames, salts."""
 _LARGEST_PAGE = 1 << 16
-
-
-class WalPiece(NamedTuple):
-    """Consecutive bytes of a log."""
-
-    offset: int
-    """Offset in the log; 0 at its beginning."""
-    content: bytes
 
 
 class WalTail:
@@ -57,8 +48,11 @@ class WalTail:
         """Start over at the beginning of a new log, after the old one was folded."""
         self._offset = 0
 
-    def pieces(self, most_bytes: int) -> Iterator[WalPiece]:
-        """Yield the new committed bytes, once, in pieces of at most `most_bytes`."""
+    def pieces(self, most_bytes: int) -> Iterator[tuple[int, bytes]]:
+        """Yield the new committed bytes, once: pieces of at most `most_bytes`, and their offsets.
+
+        The offset is 0 at the beginning of a log.
+        """
         try:
             with self._index.open("rb") as index:
                 head = index.read(_INDEX_HEADER.size)
@@ -81,7 +75,7 @@ class WalTail:
                 if not piece:
                     raise DamagedStore(f"{self._log} is shorter than SQLite says")
                 offset, self._offset = self._offset, self._offset + len(piece)
-                yield WalPiece(offset, piece)
+                yield offset, piece
 
 
 def make_empty(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.store.user_queries import LONGEST_VALUE, SqlLimits, query_views
+from minicrawl.store.user_queries import LONGEST_VALUE, query_views
 from minicrawl.store.views import VIEWS
 from tests.processes import PATIENCE_S
 from tests.stores import filled_store
@@ -29,7 +29,7 @@ def test_string_literals_may_have_forbidden_words(store: Path) -> None:
 
 
 def test_rows_are_limited(store: Path) -> None:
-    found = query_views(store, "SELECT id, url FROM pages ORDER BY id", SqlLimits(rows=2))
+    found = query_views(store, "SELECT id, url FROM pages ORDER BY id", most=2)
     assert found.columns == ["id", "url"]
     assert [number for number, _ in found.rows] == [0, 1]
     assert found.is_cut
@@ -69,7 +69,7 @@ ENDLESS = {
 def test_an_endless_query_is_ended(store: Path, query: str) -> None:
     beside = set(store.parent.iterdir())
     with pytest.raises(UsageError, match=r"0\.1 s"):
-        query_views(store, query, SqlLimits(rows=10**6, seconds=0.1))
+        query_views(store, query, most=10**6, seconds=0.1)
     assert set(store.parent.iterdir()) == beside
     assert query_views(store, "SELECT 1").rows == [(1,)]
 
@@ -79,7 +79,7 @@ def test_memory_is_limited(store: Path) -> None:
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 10000)"
     large = f"{many} SELECT i FROM n ORDER BY hex(zeroblob(100000 + i))"
     with pytest.raises(UsageError, match="memory"):
-        query_views(store, large, SqlLimits(seconds=PATIENCE_S))
+        query_views(store, large, seconds=PATIENCE_S)
 
 
 def functions() -> dict[str, tuple[int, str]]:
@@ -99,4 +99,4 @@ def test_no_function_outlasts_the_limit_with_the_largest_values(store: Path, nam
     values = [LONG % "a", f"substr({LONG % 'b'}, 2) || 'a'", LONG % "%", LONG % "c"]
     call = f'"{name}"({", ".join(values[:count])}){" OVER ()" if kind == "w" else ""}'
     with suppress(UsageError):
-        query_views(store, f"SELECT length({call}) FROM states", SqlLimits(seconds=0.05))
+        query_views(store, f"SELECT length({call}) FROM states", seconds=0.05)

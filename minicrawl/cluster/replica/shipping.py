@@ -87,12 +87,12 @@ class ShardReplica:
         with self._raising_no_room():
             self._snapshots.check()
             self._append_queued()
-            for piece in self._tail.pieces(PIECE_BYTES):
-                kind = EntryKind.MORE if piece.offset else EntryKind.FIRST
+            for offset, piece in self._tail.pieces(PIECE_BYTES):
+                kind = EntryKind.MORE if offset else EntryKind.FIRST
                 if kind is EntryKind.FIRST:
                     self._compressor = WalCompressor()
-                compressed = self._compressor.compress(piece.content)
-                entry = ReplicaEntry(kind, piece.offset, len(piece.content), compressed)
+                compressed = self._compressor.compress(piece)
+                entry = ReplicaEntry(kind, offset, len(piece), compressed)
                 self._queued.append(pack_entry(entry))
                 self._append_queued()
 

@@ -13,6 +13,7 @@ grade: duplicates count once, and contradictions are refused.
 import csv
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import IO, NamedTuple
 
 import click
@@ -220,16 +221,10 @@ def agree(
             {
                 "rank": result.rank.name,
                 "origin": result.rank.origin,
-                "judged": agreement.judged,
-                "equal": agreement.equal,
-                "within_one": agreement.within_one,
-                "by_chance": agreement.by_chance,
-                "spearman": agreement.spearman,
-                "table": agreement.table,
+                **asdict(agreement),
                 "judges": result.judges,
                 "unknown": result.unknown,
                 "unscored": result.unscored,
-                "remarks": agreement.remarks,
             }
         )
         return

@@ -6,7 +6,7 @@ place of a node is one more than the number of better nodes; ties go to the firs
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import NamedTuple
 
@@ -44,9 +44,9 @@ class Spread(NamedTuple):
 class Placed(NamedTuple):
     """A node with its place in the whole and in each run; None if the run removed it."""
 
-    name: str
+    node: str
     place: int
-    in_runs: tuple[int | None, ...]
+    places: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Stability:
     nodes: int
     edges: int
     stay: int
-    kendall: Spread
+    kendall_tau: Spread
     spearman: Spread
     overlap: dict[int, Spread]
     best: tuple[Placed, ...]
@@ -116,7 +116,7 @@ def stability_of(
         nodes=nodes,
         edges=named.graph.edges,
         stay=nodes - gone,
-        kendall=_spread([run.kendall for run in runs]),
+        kendall_tau=_spread([run.kendall for run in runs]),
         spearman=_spread([run.spearman for run in runs]),
         overlap={k: _spread([run.overlap[k] for run in runs]) for k in ks},
         best=tuple(
@@ -182,32 +182,15 @@ def stability(
         progress=source.progress,
     )
     if as_json:
-        show_json(
-            {
-                "rank": name,
-                "drop": drop,
-                "times": times,
-                "seed": seed,
-                "nodes": result.nodes,
-                "edges": result.edges,
-                "stay": result.stay,
-                "kendall_tau": result.kendall,
-                "spearman": result.spearman,
-                "overlap": result.overlap,
-                "best": [
-                    {"node": node.name, "place": node.place, "places": node.in_runs}
-                    for node in result.best
-                ],
-                "remarks": result.remarks,
-            }
-        )
+        settings = {"rank": name, "drop": drop, "times": times, "seed": seed}
+        show_json(settings | asdict(result))
         return
     caption = (
         f"{name} of {counted(result.nodes, 'node')}, {counted(result.edges, 'link')}; "
         f"{counted(result.stay, 'node remains', 'nodes remain')}, {counted(times, 'run')}"
     )
     lines = [
-        ("Kendall's tau-b", *map(correlation, result.kendall)),
+        ("Kendall's tau-b", *map(correlation, result.kendall_tau)),
         ("Spearman", *map(correlation, result.spearman)),
         *((f"best {k:,}", *map(share, spread)) for k, spread in result.overlap.items()),
     ]
@@ -218,8 +201,8 @@ def stability(
         rows = (
             (
                 f"{placed.place:,}",
-                *("-" if place is None else f"{place:,}" for place in placed.in_runs),
-                placed.name,
+                *("-" if place is None else f"{place:,}" for place in placed.places),
+                placed.node,
             )
             for placed in result.best
         )

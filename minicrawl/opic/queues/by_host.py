@@ -25,7 +25,7 @@ class ByHost:
         """Create queues for the hosts known now; others get theirs with their first page."""
         self._eligible = eligible
         self._queues = [HostQueue(eligible) for _ in range(eligible.count_hosts())]
-        self._front: list[int] = []
+        self._front: list[Any] = []
 
     def enqueue(self, pages: Iterable[int]) -> None:
         """Enqueue new pages."""
@@ -81,7 +81,7 @@ class ByHost:
     def take(self) -> int | None:
         """Lease and return the richest page and its host; None if no ready host has a page."""
         while self._front:
-            entry = heappop(self._front)
+            entry = self._pop()
             queue = self._queues[self._eligible.host_of[entry & PAGE]]
             # Each host has one valid entry, its front; every other entry of its pages is an old
             # front.
@@ -153,10 +153,21 @@ class ByHost:
 
     def _push(self, entry: int) -> None:
         # Old entries are dropped all at once: finding one of them would take a scan of the heap.
-        heappush(self._front, entry)
+        heappush(self._front, self._ranked(entry))
         if len(self._front) > 2 * len(self._queues) + _SLACK:
-            self._front = [queue.front for queue in self._queues if queue.front is not None]
-            heapify(self._front)
+            self._order_anew()
+
+    def _order_anew(self) -> None:
+        fronts = (queue.front for queue in self._queues if queue.front is not None)
+        self._front = [self._ranked(entry) for entry in fronts]
+        heapify(self._front)
+
+    def _pop(self) -> int:
+        return int(heappop(self._front))
+
+    def _ranked(self, entry: int) -> Any:
+        """Return the entry as it stands in the front."""
+        return entry
 
 
 # The best page of the most important site: `ByHost` with another order of hosts.
@@ -180,7 +191,6 @@ class BySite(ByHost):
         super().__init__(eligible)
         self._ask_importance = importance
         self._importance = np.zeros(0)
-        self._sites: list[tuple[float, int]] = []
         self._left, self._every = 0, 1  # pages until the next look-up of the importance
 
     def take(self) -> int | None:
@@ -190,34 +200,17 @@ class BySite(ByHost):
             self._left = self._every
             self._every = min(2 * self._every, max(_MOST, len(self._queues) >> 3))
             self._order_anew()
-        while self._sites:
-            _, entry = heappop(self._sites)
-            queue = self._queues[self._eligible.host_of[entry & PAGE]]
-            if entry == queue.front:
-                if self._eligible.is_current(entry):
-                    self._left -= 1
-                    return self._lease(queue, entry & PAGE)
-                self._show(queue)
-        return None
+        page = super().take()
+        self._left -= page is not None
+        return page
 
     def precedence(self, host: int) -> float:
         """Return the rank of the host: lower ones come first, whatever the keys of pages."""
         importance = self._importance
         return -float(importance[host]) if host < len(importance) else 0.0
 
-    def __len__(self) -> int:
-        """Return the number of entries in all heaps, stale ones included."""
-        return len(self._sites) + sum(map(len, self._queues))
-
-    def _order_anew(self) -> None:
-        fronts = (queue.front for queue in self._queues if queue.front is not None)
-        self._sites = [self._ranked(entry) for entry in fronts]
-        heapify(self._sites)
+    def _pop(self) -> int:
+        return int(heappop(self._front)[1])
 
     def _ranked(self, entry: int) -> tuple[float, int]:
         return self.precedence(self._eligible.host_of[entry & PAGE]), entry
-
-    def _push(self, entry: int) -> None:
-        heappush(self._sites, self._ranked(entry))
-        if len(self._sites) > 2 * len(self._queues) + _SLACK:
-            self._order_anew()

@@ -96,20 +96,13 @@ class EligibleItems(EligiblePages):
         A lone page may have received cash since it was last offered. It is offered again at the
         next look at gifts, and its old entry must stay in the queue until then.
         """
-        item, siblings = entry & PAGE, self._siblings
-        if item in self.leased:
+        item = entry & PAGE
+        if item in self.leased or self.flags[item] != self.pool:
             return False
-        key = (item - entry) >> 32
-        if item < LONE:
-            if self._flags[item] != WAITING:
-                return False
-            is_current = key == self._keys[item]
-        else:
-            if siblings.ledger.flags[item - LONE] != UNREAD:
-                return False
-            is_current = key <= lone_key(siblings, item - LONE)
+        key, key_now = (item - entry) >> 32, self.keys[item]
+        is_current = key == key_now if item < LONE else key <= key_now
         return is_current or (
-            bool(siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
+            bool(self._siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
         )
 
     def is_outdated(self, host: int) -> bool:

@@ -9,17 +9,17 @@ Links between ids take no memory per node. Names of nodes are kept in memory, an
 columns of a store.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays
+from minicrawl.graph.named_graph import Names
 from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles.reading import PIPE, Texts, blocks
 from minicrawl.memory.allocator import mmap_large_arrays
@@ -61,14 +61,8 @@ class MemoryLimits:
     """Function that returns the bytes that the process takes now."""
 
 
-class NodeNames(Protocol):
-    """Names of nodes, looked up in batches."""
-
-    def __len__(self) -> int:
-        """Return the number of nodes."""
-
-    def of(self, nodes: Sequence[int]) -> list[str]:
-        """Return the names of these nodes, in this order."""
+NodeNames = NodeIds | Names
+"""Names of nodes, looked up in batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -339,10 +339,10 @@ def _percent(share: float | None, digits: int = 3) -> str:
 
 def caption(trial: Trial) -> str:
     """Return how far cores and pages are from each other, and whether that is an estimate."""
-    cores, distances = len(trial.between_cores), summary_of(trial.between_cores)
-    between = _links(distances and distances.mean)
-    if distances is not None:
-        between += f", {distances.smallest:,} at least and {distances.largest:,} at most"
+    cores, (least, mean, greatest) = len(trial.between_cores), summary_of(trial.between_cores)
+    between = _links(mean)
+    if mean is not None:
+        between += f", {least:,} at least and {greatest:,} at most"
     connected = int(np.count_nonzero(trial.between_cores > 0))
     return (
         f"between cores: {between}, {connected:,} of {counted(cores * (cores - 1), 'pair')} "
@@ -358,15 +358,15 @@ def _links(mean: float | None) -> str:
 
 
 def _trial_document(trial: Trial) -> dict[str, object]:
-    distances = summary_of(trial.between_cores)
+    least, mean, greatest = summary_of(trial.between_cores)
     return {
         "core_distances": [
             [None if links == UNREACHED else links for links in row]
             for row in trial.between_cores.tolist()
         ],
-        "smallest_core_distance": distances and distances.smallest,
-        "mean_core_distance": distances and distances.mean,
-        "largest_core_distance": distances and distances.largest,
+        "smallest_core_distance": least,
+        "mean_core_distance": mean,
+        "largest_core_distance": greatest,
         "mean_distance": trial.extent.mean_distance,
         "mean_distance_is_exact": trial.extent.is_exact,
         "depths": [

@@ -78,9 +78,9 @@ class RequestHistory:
         """Read new requests."""
         with reading(self._path) as connection, reporting_damage(self._path):
             counted = request_log.requests_by_time(connection, self._last, self._width_s)
-        for row in counted:
-            self._add(row.span, (row.requests, row.failed, row.wire_bytes))
-            self._last = max(self._last, row.last)
+        for span, requests, failed, wire_bytes, last in counted:
+            self._add(span, (requests, failed, wire_bytes))
+            self._last = max(self._last, last)
         # Neighbours are merged, rather than the oldest spans dropped: the curve keeps its whole
         # length and only becomes coarser.
         while len(self._spans) > MOST_SPANS:

@@ -7,7 +7,6 @@ and the results of the last two crawls are kept.
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +22,6 @@ CREATE TABLE IF NOT EXISTS audits (
     PRIMARY KEY (crawl, issue)
 ) WITHOUT ROWID
 """
-
-
-class EarlierAudit(NamedTuple):
-    """Result for an earlier crawl: when that began, and the pages with each issue, as bits."""
-
-    crawl: float
-    pages: dict[str, NDArray[np.uint8]]
 
 
 def keep_audit(
@@ -49,8 +41,10 @@ def keep_audit(
         )
 
 
-def earlier_audit(store: Path, connection: Connection, crawl: float) -> EarlierAudit | None:
-    """Return the result for the last crawl before this one, or None."""
+def earlier_audit(
+    store: Path, connection: Connection, crawl: float
+) -> tuple[float, dict[str, NDArray[np.uint8]]] | None:
+    """Return when the crawl before this one began, and its pages with each issue, as bits."""
     with reading_beside(store, connection) as derived:
         if derived is None or not has_table(derived, "audits"):
             return None
@@ -66,4 +60,4 @@ def earlier_audit(store: Path, connection: Connection, crawl: float) -> EarlierA
         except zlib.error as error:
             raise ValueError(str(error)) from error
         pages = {issue: np.frombuffer(packed, np.uint8) for issue, packed in bits.items()}
-        return EarlierAudit(float(rows[0][0]), pages)
+        return float(rows[0][0]), pages
