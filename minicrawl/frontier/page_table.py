@@ -28,9 +28,8 @@ generations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,20 +42,17 @@ from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.frontier.url_table import UrlTable, no_urls
 from minicrawl.model import PageId
 from minicrawl.opic.importance.estimate import Importance, Level, shares
+from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.ledger.money import PARTS, fixed_edge, in_parts
+from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.wording import counted
-
-if TYPE_CHECKING:
-    from minicrawl.opic.importance.expected_value import ValueEstimate
-    from minicrawl.opic.siblings.siblings import Siblings
-from collections.abc import Mapping
 
 
 class LastSpendings:

@@ -7,22 +7,20 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.families.rounds import at_once
+from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.ledger.ledger import UNREAD, Plan
 from minicrawl.opic.queues.by_host import ImportanceOfHosts
 from minicrawl.opic.queues.group_queue import PAGES_AT_ONCE, GroupQueue
 from minicrawl.opic.siblings.groups import NO_GROUP, OrderChanges, Pages
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.opic.siblings.values import page_key
-
-if TYPE_CHECKING:
-    from minicrawl.opic.importance.expected_value import ValueEstimate
 
 PART_AT_FIRST = 16
 
