@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -61,13 +60,8 @@ class Series:
         }
 
 
-class _KnownWeb(NamedTuple):
-    """A web that is read again and again."""
-
-    links: list[list[int]]
-    weights: list[list[int]] | None
-    truth: Floats
-    small_edge: SmallEdge
+_KnownWeb = tuple[list[list[int]], list[list[int]] | None, Floats, SmallEdge]
+"""Links of a web that is read again and again, their weights, the truth, and the small edge."""
 
 
 def convergence(
@@ -96,8 +90,8 @@ def convergence(
         whole = np.rint(weights.astype(np.float64) * UNIT).astype(np.int64).tolist()
         rows = [whole[start:end] for start, end in pairwise(graph.starts.tolist())]
     truth = true_importance(graph, small_edge, weights)
-    web = _KnownWeb(graph.adjacency(), rows, truth, edge_of(small_edge))
-    series = [_off_line(graph, weights, laps, web.truth, small_edge)]
+    web = graph.adjacency(), rows, truth, edge_of(small_edge)
+    series = [_off_line(graph, weights, laps, truth, small_edge)]
     for done, name in enumerate(strategies):
         tell = part(progress, done / len(strategies), (done + 1) / len(strategies))
         series += _reading(name, web, laps, seed, tell)
