@@ -208,7 +208,7 @@ class Store(AbstractContextManager["Store"]):
         snapshot = self._source.snapshot
         assert snapshot is not None  # not a graph file
         self._snapshot = snapshot
-        self._texts = self._open.enter_context(MadeTexts(snapshot))
+        self._texts: MadeTexts = self._open.enter_context(MadeTexts(snapshot))
         self._is_closed = False
 
     @classmethod
