@@ -334,11 +334,11 @@ def differences(
         stored, by_steps = loaded.ledger.totals, replayed.ledger.totals
         if stored != by_steps:
             yield f"the totals are {stored}, but {by_steps} by the steps"
-    for name, stored, other in (
+    for name, loaded_column, replayed_column in (
         ("inlinks", inlinks(connection, loaded), replayed.gained()),
         ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
     ):
-        yield from _column_differences(name, stored, other)
+        yield from _column_differences(name, loaded_column, replayed_column)
     if loaded.books.forwards != replayed.books.forwards:
         yield "pages stand for other pages than the steps say"
     if _channels(loaded) != _channels(replayed):
