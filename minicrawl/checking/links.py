@@ -104,11 +104,12 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
 
     store = context.settings.storing.store
     with snapshot(store) as view:
-        needed = (await targets_of(view, context.emit)).assets
+        targets = await targets_of(view, context.emit)
+    needed = targets.assets
     leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
     files, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
     _keep(store, rows)
-    keep_all_findings(store, needed, [])
+    keep_all_findings(store, needed, [], choices=targets.choices)
     return files
 
 

@@ -79,7 +79,8 @@ def keep_all_findings(
             # No reader follows a canonical URL as a link; `audit` reports dead ones.
             if kind != "canonical"
         )
-        alive = {url: requested[url] for url in needed if url in requested and requested[url].type}
+        rows = (requested[url] for url in needed if url in requested)
+        alive = {row.url: row for row in rows if row.state == State.FETCHED}
         # A host that sends a length for one file at least knows the lengths of empty ones.
         lengths = {origin(row.url) for row in alive.values() if row.bytes}
         faulty = (
@@ -97,7 +98,7 @@ def _faults_of_file(row: CheckRow, kind: str, *, knows_lengths: bool) -> Iterato
     """Yield the faults of a file that is there, by the use that a page makes of it."""
     # An <object> may show a page.
     is_page = row.type in HTML_TYPES and kind not in (*_NOT_FOLLOWED, "media")
-    if is_page or (kind == "style" and row.type != "text/css"):
+    if is_page or (kind == "style" and row.type and row.type != "text/css"):
         yield f"{kind}{MISTYPED}", str(row.type)
     elif kind == "image" and row.bytes == 0 and knows_lengths:
         yield EMPTY_IMAGE, "0"
