@@ -21,6 +21,7 @@ from click.core import ParameterSource
 
 from minicrawl import ext
 from minicrawl.cli import missing_room
+from minicrawl.cli.output import warn
 from minicrawl.config import Loaded, Storing, load
 from minicrawl.config.declaration import PREFIX, Setting
 from minicrawl.config.removed import FORMER
@@ -29,7 +30,6 @@ from minicrawl.config.sources import FOLDER_FILE, unknown_variables, unnamed_fil
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.values import kinds
 from minicrawl.model import GRAPHS
-from minicrawl.wording import visible
 
 CONFIG_VARIABLE, NOTIFY_SECRET = f"{PREFIX}CONFIG", f"{PREFIX}NOTIFY_SECRET"
 """Variables that are no settings: the file with settings, and the secret of --notify."""
@@ -245,13 +245,13 @@ def warn_of_ignored(loaded: Loaded, rows: Iterable[Setting]) -> None:
         if name in names:
             places.setdefault(place.partition(":")[0], []).append(place)
     for of_file in places.values():
-        click.echo(f"minicrawl: {visible(told_ignored(of_file))}", err=True)
+        warn(told_ignored(of_file))
 
 
 def warn_of_unknown_variables() -> None:
     """Warn about variables that look like a setting but are not."""
     for line in unknown_variables(os.environ, (CONFIG_VARIABLE, NOTIFY_SECRET)):
-        click.echo(f"minicrawl: {visible(line)}", err=True)
+        warn(line)
 
 
 def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:

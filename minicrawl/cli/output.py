@@ -13,10 +13,10 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -134,7 +134,7 @@ def _show_part(
     err: bool = False,
 ) -> None:
     """Show rows, with headings unless they continue a list."""
-    from rich.cells import cell_len
+    from rich.cells import cell_len, set_cell_size
 
     stream = sys.stderr if err else sys.stdout
     first = len(headings) - texts
@@ -149,13 +149,20 @@ def _show_part(
     numbers, words = widths[:first], widths[first:]
     room = shutil.get_terminal_size().columns - sum(numbers) - len(_GAP) * len(numbers)
     fitted = _fitted(_wanted([line[first:] for line in lines], words, room), room)
-    columns = [
-        _TextColumn(heading == _TITLE, width < natural, width)
-        for heading, natural, width in zip(lines[0][first:], words, fitted, strict=False)
-    ]
+    columns = list(zip(fitted, words, lines[0][first:], strict=False))
     for line in lines[2:] if goes_on else (lines[0], *lines[2:]):
         cells = [cell.rjust(width) for cell, width in zip(line, numbers, strict=False)]
-        for shown in _cut_to(columns, line[first:]) if is_narrow and texts else [line[first:]]:
+        texts_shown: Iterable[Sequence[str]] = [line[first:]]
+        if is_narrow and texts:  # without cells beyond the columns
+            parts = [
+                _lines_of(cell, width, natural, is_title=heading == _TITLE)
+                for cell, (width, natural, heading) in zip(line[first:], columns, strict=False)
+            ]
+            texts_shown = (
+                [set_cell_size(part, width) for part, width in zip(row, fitted, strict=True)]
+                for row in zip_longest(*parts, fillvalue="")
+            )
+        for shown in texts_shown:
             click.echo(_GAP.join((*cells, *shown)).rstrip(), err=err)
             cells = [" " * width for width in numbers]
 
@@ -247,7 +254,12 @@ def show_paragraph(text: str, indent: str, dress: Callable[[str], str] = str) ->
 def warn_of_exposure(key: Path) -> None:
     """Print a warning if other users can read or replace the file of a private key."""
     if why := exposure(key):
-        click.echo(f"{PROGRAM}: {visible(why)}", err=True)
+        warn(why)
+
+
+def warn(line: str) -> None:
+    """Print a warning on stderr."""
+    click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 
 def show_json(document: object) -> None:
@@ -307,36 +319,16 @@ def _shared(widths: list[int], room: int) -> list[int]:
     return shares
 
 
-class _TextColumn(NamedTuple):
-    """A column of text, as a narrow terminal shows it."""
-
-    is_of_titles: bool
-    is_too_wide: bool
-    width: int
-
-
-def _cut_to(columns: list[_TextColumn], cells: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the cells as lines, without cells beyond the columns."""
-    from rich.cells import set_cell_size
-
-    lines = [_lines_of(column, cell) for column, cell in zip(columns, cells, strict=False)]
-    for line in zip_longest(*lines, fillvalue=""):
-        yield tuple(
-            set_cell_size(part, column.width) for part, column in zip(line, columns, strict=True)
-        )
-
-
-def _lines_of(column: _TextColumn, cell: str) -> list[str]:
-    """Wrap a text or a URL into a few lines; cut a title to one."""
+def _lines_of(cell: str, width: int, natural: int, *, is_title: bool) -> list[str]:
+    """Wrap a text or a URL of a column into a few lines; cut a title to one."""
     from rich.cells import cell_len, set_cell_size
 
-    width = column.width
-    if "://" in cell and column.is_too_wide:
+    if "://" in cell and width < natural:
         return wrapped_url(cell, width)
     if cell_len(cell) <= width:
         return [cell]
     wrap_at = _characters_within(cell, width)
-    lines = [cell] if column.is_of_titles else textwrap.wrap(cell, wrap_at)
+    lines = [cell] if is_title else textwrap.wrap(cell, wrap_at)
     if len(lines) > _MOST_LINES or cell_len(lines[0]) > width:
         shown = lines[: 1 if cell_len(lines[0]) > width else _MOST_LINES]
         return [*shown[:-1], f"{set_cell_size(shown[-1], width - 1).rstrip()}…"]

@@ -184,43 +184,28 @@ class HostGraph(_SelectedGraph):
             } | {name: values[block].tolist() for name, values in columns.items()}
 
     def _links(self) -> Iterator[Block]:
-        is_given = self._snapshot.frontier.terms.imported
-        pairs = _HostPairs(len(self._names))
+        hosts, is_given = max(len(self._names), 1), self._snapshot.frontier.terms.imported
+        pairs = counts = np.empty(0, dtype=np.int64)
+        new, added = list[tuple[Numbers, Numbers]](), 0
         for block in links_among(self._snapshot, _mask(self._snapshot, self._pages), self._tell):
-            counts = block.weights if is_given else np.ones_like(block.weights)
-            pairs.add(FlowLinks(self._host_of[block.givers], self._host_of[block.ends], counts))
-        return map(_as_block, pairs.counted())
+            keys = self._host_of[block.givers] * hosts + self._host_of[block.ends]
+            new.append((keys, block.weights if is_given else np.ones_like(block.weights)))
+            added += len(keys)
+            if added > max(PAIRS_AT_ONCE, len(pairs)):  # merged in batches
+                pairs, counts = _merged([(pairs, counts), *new])
+                new, added = [], 0
+        pairs, counts = _merged([(pairs, counts), *new])
+        for start in range(0, len(pairs), ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            sources, targets = np.divmod(pairs[part], hosts)
+            yield _as_block(FlowLinks(sources, targets, counts[part]))
 
 
-class _HostPairs:
-    """Counter of linked pairs of hosts. New links are merged in batches."""
-
-    def __init__(self, hosts: int) -> None:
-        self._hosts = max(hosts, 1)
-        self._keys = self._counts = np.empty(0, dtype=np.int64)
-        self._new: list[tuple[Numbers, Numbers]] = []
-        self._added = 0
-
-    def add(self, links: FlowLinks) -> None:
-        sources, targets, counts = links
-        self._new.append((sources * self._hosts + targets, counts))
-        self._added += len(counts)
-        if self._added > max(PAIRS_AT_ONCE, len(self._keys)):
-            self._count()
-
-    def counted(self) -> Iterator[FlowLinks]:
-        self._count()
-        for start in range(0, len(self._keys), ROWS_AT_ONCE):
-            block = slice(start, start + ROWS_AT_ONCE)
-            sources, targets = np.divmod(self._keys[block], self._hosts)
-            yield FlowLinks(sources, targets, self._counts[block])
-
-    def _count(self) -> None:
-        parts = [(self._keys, self._counts), *self._new]
-        keys, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-        self._new, self._added = [], 0
-        self._keys, place = np.unique(keys, return_inverse=True)
-        self._counts = np.bincount(place, weights=counts).astype(np.int64)
+def _merged(parts: Iterable[tuple[Numbers, Numbers]]) -> tuple[Numbers, Numbers]:
+    """Return each pair of hosts once, with the sum of its counts."""
+    pairs, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    distinct, places = np.unique(pairs, return_inverse=True)
+    return distinct, np.bincount(places, weights=counts).astype(np.int64)
 
 
 def _mask(snapshot: Snapshot, pages: Numbers) -> NDArray[np.bool_]:

@@ -15,10 +15,10 @@ from typing import IO
 
 import click
 
-from minicrawl.cli import PROGRAM
+from minicrawl.cli.output import warn
 from minicrawl.config.values.networks import hidden_login
 from minicrawl.errors import UsageError
-from minicrawl.wording import counted, visible
+from minicrawl.wording import counted
 
 STDIN = "-"
 SHOWN_COMPLAINTS = 10
@@ -75,7 +75,7 @@ def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -
             if bad <= SHOWN_COMPLAINTS:
                 text = hidden_login(text)
                 shown = text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}…"
-                _print(f"{name}:{number}: not a URL: {shown}")
+                warn(f"{name}:{number}: not a URL: {shown}")
 
         for url in read_seeds(lines, complain, with_logins=True):
             urls += 1
@@ -83,10 +83,6 @@ def _listed(lists: Sequence[tuple[str, Iterable[str]]], *, may_be_empty: bool) -
         if bad > SHOWN_COMPLAINTS:
             hidden = bad - SHOWN_COMPLAINTS
             more = counted(hidden, "more line is not a URL", "more lines are not URLs")
-            _print(f"{name}: {more}")
+            warn(f"{name}: {more}")
     if not urls and not may_be_empty:
         raise UsageError(f"{', '.join(name for name, _ in lists)}: no URL to start from")
-
-
-def _print(line: str) -> None:
-    click.echo(f"{PROGRAM}: {visible(line)}", err=True)

@@ -57,15 +57,15 @@ async def watched(
     If the crawl is sampled, progress is also read for each sample, which stores the importance
     gathered so far.
     """
-    terminal = Terminal()
+    keyboard = None if hear is None else Keyboard(hear, sys.stdin.fileno())
     reports = [(shown.every_s, shown.show), (LOGGED_EVERY_S, log)]
     if is_sampled:
         reports.append((SAMPLED_EVERY_S, lambda _progress: None))
     watching = [asyncio.create_task(_report(crawl, every_s, emit)) for every_s, emit in reports]
-    if hear is not None:
-        watching.append(asyncio.create_task(terminal.hear_keys(crawl, hear)))
+    if keyboard is not None:
+        watching.append(asyncio.create_task(_hear_keys(crawl, keyboard)))
     try:
-        with _stoppable(crawl, shown.say, terminal):
+        with _stoppable(crawl, shown.say, keyboard):
             return await crawl.run_async()
     finally:
         for task in watching:
@@ -74,18 +74,19 @@ async def watched(
                 await task
 
 
-class Terminal:
-    """Terminal with its `restore` function, to be called before a signal kills the process."""
-
-    def __init__(self) -> None:
-        self.restore: Callable[[], None] = lambda: None
-
-    async def hear_keys(self, crawl: Crawl, hear: Hear) -> None:
-        """Hear keys as soon as seeds, which may be typed line by line, have been read."""
-        while not crawl.has_begun:
-            await asyncio.sleep(_LOOKS_EVERY_S)
-        with keys_heard(hear) as self.restore:
-            await asyncio.Event().wait()
+async def _hear_keys(crawl: Crawl, keyboard: Keyboard) -> None:
+    """Hear keys as soon as seeds, which may be typed line by line, have been read."""
+    while not crawl.has_begun:
+        await asyncio.sleep(_LOOKS_EVERY_S)
+    loop = asyncio.get_running_loop()
+    keyboard.resume()
+    loop.add_signal_handler(signal.SIGCONT, keyboard.open)
+    try:
+        await asyncio.Event().wait()
+    finally:
+        loop.remove_signal_handler(signal.SIGCONT)
+        loop.remove_signal_handler(signal.SIGTSTP)
+        keyboard.close()
 
 
 async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
@@ -102,7 +103,9 @@ async def _report(crawl: Crawl, every_s: float, report: Report) -> None:
 
 
 @contextmanager
-def _stoppable(crawl: Crawl, say: Callable[[str], None], terminal: Terminal) -> Iterator[None]:
+def _stoppable(
+    crawl: Crawl, say: Callable[[str], None], keyboard: Keyboard | None
+) -> Iterator[None]:
     """The first signal stops the crawl, the second aborts it, the third kills the process."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
@@ -122,7 +125,8 @@ def _stoppable(crawl: Crawl, say: Callable[[str], None], terminal: Terminal) -> 
 
     def at_once(_number: int, _frame: FrameType | None) -> None:
         _handle(signal.SIG_DFL)
-        terminal.restore()
+        if keyboard is not None:
+            keyboard.restore()
         if not crawl.has_begun:
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
@@ -199,24 +203,6 @@ class Keyboard:
             self.close()
         for key in pressed.decode("ascii", "ignore"):
             self._hear(key)
-
-
-@contextmanager
-def keys_heard(hear: Hear) -> Iterator[Callable[[], None]]:
-    """Read keys in this context. Yield a function that restores the terminal before a kill."""
-    if not may_hear_keys():
-        yield lambda: None
-        return
-    keyboard = Keyboard(hear, sys.stdin.fileno())
-    loop = asyncio.get_running_loop()
-    keyboard.resume()
-    loop.add_signal_handler(signal.SIGCONT, keyboard.open)
-    try:
-        yield keyboard.restore
-    finally:
-        loop.remove_signal_handler(signal.SIGCONT)
-        loop.remove_signal_handler(signal.SIGTSTP)
-        keyboard.close()
 
 
 def may_hear_keys() -> bool:

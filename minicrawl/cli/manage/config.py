@@ -5,11 +5,10 @@ from __future__ import annotations
 import click
 
 from minicrawl.cli.options import CommandWithSettings, loaded_options
-from minicrawl.cli.output import show_json
+from minicrawl.cli.output import show_json, warn
 from minicrawl.config import Loaded
 from minicrawl.config.settings import told_ignored
 from minicrawl.config.writing import as_document, as_toml
-from minicrawl.wording import visible
 
 
 @click.command(cls=CommandWithSettings)
@@ -28,7 +27,7 @@ def config(loaded: Loaded, as_json: bool) -> None:
     loaded = with_stored_settings(loaded)
     in_store = [place for name, place in loaded.ignored.items() if in_file.get(name) != place]
     if line := told_ignored(in_store):
-        click.echo(f"minicrawl: {visible(line)}", err=True)
+        warn(line)
     if as_json:
         show_json(as_document(loaded))
     else:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from minicrawl.cli import PROGRAM
-from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.output import show_facts, show_json, warn
 from minicrawl.cli.parameters import number, option, switch, with_options
 from minicrawl.cli.store_options import json_option, own_store_option
 from minicrawl.wording import visible
 
 if TYPE_CHECKING:
-    from minicrawl.archive.pruning import Pruning
+    pass
 
 
 @click.command()
@@ -102,27 +101,21 @@ def _take_down(
             facts += [("rewritten archives", len(done.archives)), ("records", done.records)]
         show_facts([(name, f"{count:,}") for name, count in facts])
     if not done.pages:
-        click.echo(
-            f"{PROGRAM}: the store knows no page {visible(what)}, or took it down before", err=True
-        )
+        warn(f"the store knows no page {visible(what)}, or took it down before")
     if done.warcs:
         folder = visible(done.warcs)
-        click.echo(
-            f"{PROGRAM}: WARC files in {folder} are not changed: repeat with --archives {folder}",
-            err=True,
-        )
+        warn(f"WARC files in {folder} are not changed: repeat with --archives {folder}")
     for archive_left in done.unreached:
-        click.echo(f"{PROGRAM}: not changed: {visible(archive_left)}", err=True)
+        warn(f"not changed: {visible(archive_left)}")
     for store_aside in done.aside:
-        click.echo(
-            f"{PROGRAM}: {visible(store_aside)}, set aside by --fresh, is not changed: "
-            "repeat the command with this store, or delete it",
-            err=True,
+        warn(
+            f"{visible(store_aside)}, set aside by --fresh, is not changed: "
+            "repeat the command with this store, or delete it"
         )
     if done.pages:
-        click.echo(f"{PROGRAM}: pages that link there keep their own texts", err=True)
+        warn("pages that link there keep their own texts")
     if not done.is_complete:
-        click.echo(f"{PROGRAM}: the old files are being read: repeat the command later", err=True)
+        warn("the old files are being read: repeat the command later")
     click.get_current_context().exit(0 if done.is_complete and not done.unreached else 1)
 
 
@@ -152,23 +145,19 @@ def _prune(
         pruning.refuse_all(reader)
         damaged = list(verify(reader))
     if what is not None and not within:
-        click.echo(f"{PROGRAM}: no response of {visible(what)} is kept", err=True)
+        warn(f"no response of {visible(what)} is kept")
     for line in damaged:
-        click.echo(f"{PROGRAM}: damaged, so removed as well: {visible(line)}", err=True)
+        warn(f"damaged, so removed as well: {visible(line)}")
     if not dry_run:
         pruning, is_gone = prune_store(store, rules)
-    _show_pruning(pruning, as_json, is_gone=is_gone, is_done=is_gone and not dry_run)
-    click.get_current_context().exit(1 if damaged else 0)
-
-
-def _show_pruning(pruning: Pruning, as_json: bool, *, is_gone: bool, is_done: bool) -> None:
     facts = {"answers": pruning.records, "bytes": pruning.record_bytes}
     facts |= {"removed answers": pruning.dropped, "removed bytes": pruning.freed_bytes()}
     if as_json:
-        show_json(facts | {"done": is_done})
+        show_json(facts | {"done": is_gone and not dry_run})
     else:
         show_facts((name, f"{value:,}") for name, value in facts.items())
         if not is_gone:
             click.echo(
                 "another program is reading the old files: the next crawl or forget removes them"
             )
+    click.get_current_context().exit(1 if damaged else 0)

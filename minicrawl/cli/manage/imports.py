@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from minicrawl.cli import PROGRAM
 from minicrawl.cli.options import CommandWithSettings, SettingOption, loaded_options, naming
-from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.output import show_facts, show_json, warn
 from minicrawl.cli.progress_bar import progress
 from minicrawl.config import Loaded, Settings
 from minicrawl.errors import UsageError
-from minicrawl.wording import counted, visible
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.crawl.imports.warc_import import WarcImport
@@ -71,7 +70,7 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
     from minicrawl.report.progress.crawl_status import status
 
     with progress("import") as advance:
-        made = import_warcs(files, settings.with_values({"max-tries": 1}), _warn, advance)
+        made = import_warcs(files, settings.with_values({"max-tries": 1}), warn, advance)
     read_pages = status(made.store)
     if as_json:
         show_json(made)
@@ -81,10 +80,6 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
 
 
 _FIRST_PLURAL = re.compile(r"(record|revisit)s")
-
-
-def _warn(line: str) -> None:
-    click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 
 def _warc_facts(made: WarcImport, status: Status) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import click
 
@@ -35,7 +35,7 @@ from minicrawl.report.selected_pages import (
     PageSelection,
     sorted_rows,
 )
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import snapshot
 from minicrawl.states import State
 from minicrawl.wording import counted, visible
 
@@ -51,21 +51,9 @@ _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 Command = Callable[..., Any]
 Rows = Sequence[Sequence[object]]
 Form = Literal["table", "csv", "json"]
-Found = tuple[type[NamedTuple], Rows]
-"""Kind of rows, and the rows."""
-Finder = Callable[..., Found]
-"""Function of a snapshot, a host (None for all) and further options."""
 
 
 _host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
-
-
-_exit_code_option = click.option(
-    "--exit-code",
-    "has_exit_code",
-    is_flag=True,
-    help="Exit 1 if anything is listed (for CI).",
-)
 
 
 def _form_options(command: Command) -> Command:
@@ -82,44 +70,22 @@ def _form_options(command: Command) -> Command:
     return csv_option(json_option(with_form))
 
 
-def _listing(
-    finish: Callable[[Snapshot, Any], Rows] = lambda _seen, rows: rows,
-    further: Callable[[Command], Command] = lambda command: command,
-    fails: Callable[..., bool] = lambda _row, **_options: True,
-    summary: Callable[[Snapshot], str] = lambda _seen: "",
-) -> Callable[[Finder], click.Command]:
-    """Make a command that shows rows as a table, CSV or JSON.
+def _list_options(command: Command) -> Command:
+    """Pass `host`, `n`, `has_exit_code`, `form` and `store` to a command that lists rows."""
+    exit_code = click.option(
+        "--exit-code",
+        "has_exit_code",
+        is_flag=True,
+        help="Exit 1 if anything is listed (for CI).",
+    )
+    command = exit_code(_form_options(store_option(command)))
+    return _host_option(count_option(MOST_SHOWN)(command))
 
-    `finish` post-processes the rows shown; `further` adds an option; `fails` tells, by a row and
-    that option, if the row counts for --exit-code; `summary` is the line below a table.
-    """
 
-    def decorate(find: Finder) -> click.Command:
-        @click.command(find.__name__, help=find.__doc__)
-        @further
-        @_host_option
-        @count_option(MOST_SHOWN)
-        @_exit_code_option
-        @_form_options
-        @store_option
-        def command(
-            store: Path, host: str | None, n: int, has_exit_code: bool, form: Form, **rest: Any
-        ) -> None:
-            with snapshot(store) as view:
-                kind, rows = find(view, host, **rest)
-                shown = finish(view, rows[: n or None])
-                below = summary(view) if form == "table" else ""
-            _show_rows(form, kind._fields, shown)
-            if below:
-                click.echo(below)
-            if form == "table" and len(rows) > n > 0:
-                click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
-            if has_exit_code and any(fails(row, **rest) for row in rows):
-                raise click.exceptions.Exit(1)
-
-        return command
-
-    return decorate
+def _show_more(form: Form, rows: int, n: int) -> None:
+    """Say how many rows are below the `n` that a table shows."""
+    if form == "table" and rows > n > 0:
+        click.echo(f"{counted(rows - n, 'more row')}: --n 0 shows all")
 
 
 def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
@@ -228,11 +194,7 @@ def pages(
     "--diff", is_flag=True, help="Show the words that went and came, as git diff --word-diff."
 )
 @click.option("--html", "as_html", is_flag=True, help="Print the changes as a page of HTML.")
-@_host_option
-@count_option(MOST_SHOWN)
-@_exit_code_option
-@_form_options
-@store_option
+@_list_options
 def changes(
     store: Path,
     host: str | None,
@@ -273,45 +235,32 @@ def changes(
             click.echo()
             click.echo(visible(row.url))
             show_paragraph(visible(text), "  ")
-    if form == "table" and not as_html and len(rows) > n > 0:
-        click.echo(f"{counted(len(rows) - n, 'more row')}: --n 0 shows all")
-    if has_exit_code and rows:
-        raise click.exceptions.Exit(1)
+    if not as_html:
+        _show_more(form, len(rows), n)
+    click.get_current_context().exit(1 if has_exit_code and rows else 0)
 
 
-def _all_verdicts(snapshot: Snapshot) -> str:
-    from minicrawl.report.links.problems import linked_verdicts
-
-    counts = (f"{count:,} {name}" for name, count in linked_verdicts(snapshot).items())
-    return f"linked pages and files: {', '.join(counts)}"
-
-
-def _broken_options(command: Command) -> Command:
-    verdict = click.option(
-        "--verdict",
-        "verdicts",
-        type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
-        multiple=True,
-        help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
-        "dead and blocked, of which --exit-code counts dead]",
-    )
-    each = click.option("--each", is_flag=True, help="List the links of each page.")
-    return verdict(each(command))
-
-
-def _with_texts(snapshot: Snapshot, rows: Any) -> Rows:
-    from minicrawl.report.links.written_links import with_texts
-
-    return with_texts(snapshot, rows)
-
-
-@_listing(
-    _with_texts,
-    further=_broken_options,
-    fails=lambda row, verdicts, **_options: row.verdict in {"dead", *verdicts},
-    summary=_all_verdicts,
+@click.command()
+@click.option(
+    "--verdict",
+    "verdicts",
+    type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
+    multiple=True,
+    help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
+    "dead and blocked, of which --exit-code counts dead]",
 )
-def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...], each: bool) -> Found:
+@click.option("--each", is_flag=True, help="List the links of each page.")
+@_list_options
+def broken(
+    store: Path,
+    host: str | None,
+    n: int,
+    form: Form,
+    verdicts: tuple[str, ...],
+    *,
+    each: bool,
+    has_exit_code: bool,
+) -> None:
     """List the targets of broken links, most linked first.
 
     `links` is the number of pages that link to the target, and `source` the most important one.
@@ -324,18 +273,30 @@ def broken(snapshot: Snapshot, host: str | None, verdicts: tuple[str, ...], each
     --host selects the pages that contain the links. `text` and `kind` describe the link, in a store
     of `crawl --keep links` or --keep pages.
     """
-    from minicrawl.report.links.problems import BrokenLink, broken_links, by_target
+    from minicrawl.report.links import problems
     from minicrawl.report.links.verdicts import SHOWN
+    from minicrawl.report.links.written_links import with_texts
     from minicrawl.states import LinkVerdict
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
-    with progress("links") as advance:
-        links = broken_links(snapshot, host, advance, chosen)
-    return BrokenLink, links if each else by_target(links)
+    with snapshot(store) as view:
+        with progress("links") as advance:
+            links = problems.broken_links(view, host, advance, chosen)
+        rows = links if each else problems.by_target(links)
+        shown = with_texts(view, rows[: n or None])
+        linked = problems.linked_verdicts(view) if form == "table" else {}
+    _show_rows(form, problems.BrokenLink._fields, shown)
+    if linked:
+        counts = (f"{count:,} {name}" for name, count in linked.items())
+        click.echo(f"linked pages and files: {', '.join(counts)}")
+    _show_more(form, len(rows), n)
+    fails = has_exit_code and any(row.verdict in {"dead", *verdicts} for row in rows)
+    click.get_current_context().exit(1 if fails else 0)
 
 
-@_listing()
-def redirects(snapshot: Snapshot, host: str | None) -> Found:
+@click.command()
+@_list_options
+def redirects(store: Path, host: str | None, n: int, form: Form, *, has_exit_code: bool) -> None:
     """List redirects and their final targets, most linked first.
 
     `links` is the number of links to the redirect, `state` the state of its target, `through` the
@@ -343,12 +304,16 @@ def redirects(snapshot: Snapshot, host: str | None) -> Found:
     """
     from minicrawl.report.links import problems
 
-    with progress("links") as advance:
-        return problems.Redirect, problems.redirects(snapshot, host, advance)
+    with snapshot(store) as view, progress("links") as advance:
+        rows = problems.redirects(view, host, advance)
+    _show_rows(form, problems.Redirect._fields, rows[: n or None])
+    _show_more(form, len(rows), n)
+    click.get_current_context().exit(1 if has_exit_code and rows else 0)
 
 
-@_listing()
-def duplicates(snapshot: Snapshot, host: str | None) -> Found:
+@click.command()
+@_list_options
+def duplicates(store: Path, host: str | None, n: int, form: Form, *, has_exit_code: bool) -> None:
     """List duplicate pages, largest group first.
 
     A duplicate names another page as canonical (canonical), has the same content (alias), or has a
@@ -356,4 +321,8 @@ def duplicates(snapshot: Snapshot, host: str | None) -> Found:
     """
     from minicrawl.report.links import problems
 
-    return problems.Duplicate, problems.duplicates(snapshot, host)
+    with snapshot(store) as view:
+        rows = problems.duplicates(view, host)
+    _show_rows(form, problems.Duplicate._fields, rows[: n or None])
+    _show_more(form, len(rows), n)
+    click.get_current_context().exit(1 if has_exit_code and rows else 0)

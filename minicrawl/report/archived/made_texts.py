@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def _finished_texts(page: PageVersion, texts: PageTexts) -> Sequence[str]:
     ]
 
 
-class MadeTexts(AbstractContextManager[Any]):
+class MadeTexts:
     """Maker of the texts of a snapshot's pages, with a process for each text that was asked for."""
 
     def __enter__(self) -> Self:

@@ -49,18 +49,10 @@ def top_sites(
     )
     ranked = received if by == OPIC else _site_sums(scores(snapshot, by), site_of, len(names))
     order = np.lexsort((-summed, -ranked))[: count or None]
-    return [
-        RankedSite(
-            rank=rank,
-            site=names[number],
-            importance=float(received[number]),
-            pages=int(pages[number]),
-            fetched=int(fetched[number]),
-            pages_importance=float(summed[number]),
-            score=float(ranked[number]),
-        )
-        for rank, number in enumerate(order.tolist(), start=1)
-    ]
+    columns = received, pages.astype(int), fetched.astype(int), summed, ranked
+    rows = zip(*(column[order].tolist() for column in columns), strict=True)
+    sites = zip(order.tolist(), rows, strict=True)
+    return [RankedSite(rank, names[site], *row) for rank, (site, row) in enumerate(sites, start=1)]
 
 
 def cash_of_sites(snapshot: Snapshot, progress: Progress) -> dict[str, float]:

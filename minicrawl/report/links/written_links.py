@@ -59,47 +59,6 @@ class WrittenLink(NamedTuple):
 RAW_COLUMNS = WrittenLink._fields
 
 
-class LinkEnds(NamedTuple):
-    """Link, by the ids and the URLs of its pages."""
-
-    giver: PageId
-    taker: PageId
-    source: str
-    target: str
-
-
-class StoredReferences:
-    """Link attributes from the store itself."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self._snapshot = snapshot
-        self._written = WrittenLinks(snapshot.connection)
-        self._of = lru_cache(_PAGES_AT_ONCE)(self._read)
-
-    def links(self, link: LinkEnds) -> list[Reference]:
-        """Return the attributes of a link, or an empty list."""
-        if not self._written:
-            return []
-        with reporting_damage(self._snapshot.path):
-            entry = self._of(link.giver).get(link.taker)
-        if entry is None:
-            return []
-        from minicrawl.web.html.written_links import read_entry
-
-        ends = read_entry(entry, link.source, link.target)
-        return [Reference(ends.written, ends.text, ends.rel, "a")]
-
-    def _read(self, page: PageId) -> dict[int, str]:
-        """Return the attributes of a page's links by target."""
-        links = self._snapshot.frontier.spendings.of(page).links
-        entry = self._written.of(page, links)
-        if entry is None:
-            return {}
-        from minicrawl.web.html.written_links import parted
-
-        return dict(zip(links, parted(entry.decode("utf-8", "replace")), strict=True))
-
-
 class PageReferences:
     """References of pages, from the archive or the store. Use it as a context manager."""
 
@@ -109,7 +68,8 @@ class PageReferences:
         self._has_pages = tables.archive_end(snapshot.connection) is not None
         self._archive: ArchiveReader | None = None
         self._reader: ReferenceReader | None = None
-        self._stored = StoredReferences(snapshot)
+        self._stored = WrittenLinks(snapshot.connection)
+        self._of_store = lru_cache(_PAGES_AT_ONCE)(self._read_stored)
         self._strip_marks = snapshot.frontier.terms.strip_marks
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
         """Function that returns the references of the page at a URL; empty if it is not archived.
@@ -128,9 +88,30 @@ class PageReferences:
         """Return True if the page is archived with its markup."""
         return self.of(url) is not _NOTHING
 
-    def links(self, link: LinkEnds) -> list[Reference]:
-        """Return the links of one page that lead to the other one, in page order."""
-        return self._by_target(link.source).get(link.target) or self._stored.links(link)
+    def links(self, giver: PageId, taker: PageId, source: str, target: str) -> list[Reference]:
+        """Return the links of one page that lead to the other one, by ids and URLs."""
+        if references := self._by_target(source).get(target):
+            return references
+        if not self._stored:
+            return []
+        with reporting_damage(self._snapshot.path):
+            entry = self._of_store(giver).get(taker)
+        if entry is None:
+            return []
+        from minicrawl.web.html.written_links import read_entry
+
+        ends = read_entry(entry, source, target)
+        return [Reference(ends.written, ends.text, ends.rel, "a")]
+
+    def _read_stored(self, page: PageId) -> dict[int, str]:
+        """Return the attributes of a page's links by target, as the store has them."""
+        links = self._snapshot.frontier.spendings.of(page).links
+        entry = self._stored.of(page, links)
+        if entry is None:
+            return {}
+        from minicrawl.web.html.written_links import parted
+
+        return dict(zip(links, parted(entry.decode("utf-8", "replace")), strict=True))
 
     def resolve(self, source: str, written: str) -> str | None:
         """Return the URL that a page's reference leads to, or None if it is not a web URL."""
@@ -216,7 +197,7 @@ def _rows(
     pairs = zip(givers.tolist(), targets.tolist(), strict=True)
     for (giver, taker), source, target, end, state in zip(pairs, *columns, labels, strict=True):
         row = WrittenLink(source, target, "" if end == target else end, state, "", "", "")
-        links = references.links(LinkEnds(giver, taker, source, target))
+        links = references.links(giver, taker, source, target)
         for link in links:
             yield row._replace(text=link.text, rel=link.rel, written=link.written)
         if not links:
@@ -253,7 +234,7 @@ def with_texts(snapshot: Snapshot, links: Sequence[BrokenLink]) -> list[BrokenLi
         for link, target, (giver, taker) in zip(links, targets, pages, strict=True):
             is_link = link.kind == BrokenLink._field_defaults["kind"]
             if giver is not None and taker is not None and is_link:
-                written = references.links(LinkEnds(giver, taker, link.source, target))
+                written = references.links(giver, taker, link.source, target)
                 text = next((reference.text for reference in written if reference.text), "")
                 roles = [reference.role for reference in written]
                 kind = link.kind if link.kind in roles or not roles else roles[0]

@@ -101,7 +101,13 @@ def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost
     order = np.argsort(hosts, kind="stable")
     host_ids, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)
     worst = np.argsort(-counts, kind="stable")[: count or None]
-    details = _last_details(snapshot, pages, set(host_ids[worst].tolist()))
+    details, unexplained = dict[int, str](), set(host_ids[worst].tolist())
+    for row in _last_requests(snapshot, pages):
+        if (host := int(snapshot.host_of[row.page])) in unexplained:
+            details[host] = f"{row.status or ''} {row.detail}".strip()
+            unexplained.remove(host)
+            if not unexplained:
+                break
     states = snapshot.states[pages][order]
     for place in worst.tolist():
         host, start = int(host_ids[place]), starts[place]
@@ -112,18 +118,6 @@ def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost
             LABELS[usual],
             details.get(host) or trouble_of_host(snapshot, host, State(usual)),
         )
-
-
-def _last_details(snapshot: Snapshot, pages: Pages, hosts: set[int]) -> dict[int, str]:
-    """Return status and detail of the last failed request for these pages, by host."""
-    details: dict[int, str] = {}
-    for row in _last_requests(snapshot, pages):
-        host = int(snapshot.host_of[row.page])
-        if host in hosts:
-            details.setdefault(host, f"{row.status or ''} {row.detail}".strip())
-            if len(details) == len(hosts):
-                break
-    return details
 
 
 def _one_by_one(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailedPage]:

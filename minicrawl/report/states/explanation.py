@@ -148,8 +148,20 @@ def _reasons(
         return ["it has no links in the imported graph"]
     if position is not None:
         return _reasons_to_wait(snapshot, page, position)
+    from minicrawl.web.scope import may_be_html
+
     last = tables.last_fetches(snapshot.connection, page, 1)
-    reasons = _ended(snapshot, page, state)
+    end, url = snapshot.frontier.books.stands_for(page), snapshot.url(page)
+    # The last request of a seed may have got a response, as seeds may have any suffix.
+    has_status = any(row.status is not None for row in last)
+    if end != page:
+        reasons = [f"{state.row.means} {snapshot.url(end)}, which gets its links"]
+    elif state is State.TYPE and not may_be_html(url) and not has_status:
+        ending = url.partition("?")[0].rpartition(".")[2]
+        reasons = [f"its URL ends in .{ending}, so it is not a page and was not requested"]
+    else:
+        failed = f"its requests failed: {state.label}"
+        reasons = [failed if state.is_failure else state.row.means]
     details = [row.detail for row in last if row.outcome == NOT_ASKED]
     reasons += details
     if state in CUT:
@@ -167,22 +179,6 @@ def _reasons(
         until = iso(host.robots_until)
         reasons.append(f"a crawl that runs after {until} asks for robots.txt again")
     return reasons
-
-
-def _ended(snapshot: Snapshot, page: PageId, state: State) -> list[str]:
-    end = snapshot.frontier.books.stands_for(page)
-    if end != page:
-        return [f"{state.row.means} {snapshot.url(end)}, which gets its links"]
-    from minicrawl.web.scope import may_be_html
-
-    url = snapshot.url(page)
-    if state is State.TYPE and not may_be_html(url):
-        # The last request of a seed may have got a response, as seeds may have any suffix.
-        last = tables.last_fetches(snapshot.connection, page, 1)
-        if all(row.status is None for row in last):
-            ending = url.partition("?")[0].rpartition(".")[2]
-            return [f"its URL ends in .{ending}, so it is not a page and was not requested"]
-    return [f"its requests failed: {state.label}" if state.is_failure else state.row.means]
 
 
 _ORDERED = {
