@@ -56,7 +56,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for setting in TABLE:
-            given = self._given(setting)
+            given = Given(self.value(setting), f"{setting.section.part}.{setting.field}")
             # Parsing is idempotent, so a value that changes was never parsed: it was set in Python.
             if (read := given.read_as(setting)) != given.value:
                 given, read = given.masked(setting), setting.kind.masked(read)
@@ -125,9 +125,6 @@ class Settings:
     def asks_beside(self) -> bool:
         """True if the crawl also requests URLs that are not its pages, such as assets and files."""
         return self.storing.checks_links or self.keeps_files
-
-    def _given(self, setting: Setting) -> Given:
-        return Given(self.value(setting), f"{setting.section.part}.{setting.field}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

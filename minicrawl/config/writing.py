@@ -6,9 +6,7 @@ JSON, gives the same value.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from minicrawl.config.declaration import Setting
 from minicrawl.config.host_settings import HOST_SETTINGS, is_of_proxy
@@ -21,7 +19,16 @@ _COMMENTS_FROM = 34  # the column
 
 def as_toml(loaded: Loaded) -> str:
     """Return TOML with a setting per line and its origin in a comment."""
-    return "\n".join(_lines(loaded)) + "\n"
+    lines = []
+    for section in SECTIONS.values():
+        lines.append(f"\n[{section.name}]")
+        for setting in (row for row in TABLE if row.section is section):
+            shown = setting.kind.masked(plain(loaded.settings, setting))
+            # Strings are printable, so JSON and TOML write them alike.
+            value = json.dumps(NONE if shown is None else shown, ensure_ascii=False)
+            origin = "".join(c if c.isprintable() else "?" for c in loaded.origins[setting.name])
+            lines.append(f"{f'{setting.name} = {value}':{_COMMENTS_FROM}}  # {origin}")
+    return "\n".join(lines) + "\n"
 
 
 def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
@@ -48,7 +55,11 @@ def plain(settings: Settings, setting: Setting) -> object:
     value = settings.value(setting)
     if isinstance(value, tuple):
         return list(value)
-    return _plain(value)
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 def as_text(value: object) -> str:
@@ -61,27 +72,3 @@ def as_text(value: object) -> str:
         case None | []:
             return NONE
     return str(value)
-
-
-def _lines(loaded: Loaded) -> Iterator[str]:
-    for section in SECTIONS.values():
-        yield f"\n[{section.name}]"
-        for setting in TABLE:
-            if setting.section is section:
-                yield _line(loaded, setting)
-
-
-def _line(loaded: Loaded, setting: Setting) -> str:
-    shown = setting.kind.masked(plain(loaded.settings, setting))
-    # Strings are printable, so JSON and TOML write them alike.
-    value = json.dumps(NONE if shown is None else shown, ensure_ascii=False)
-    origin = "".join(c if c.isprintable() else "?" for c in loaded.origins[setting.name])
-    return f"{f'{setting.name} = {value}':{_COMMENTS_FROM}}  # {origin}"
-
-
-def _plain(value: Any) -> object:
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value

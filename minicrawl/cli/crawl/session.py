@@ -129,7 +129,7 @@ class Session:
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
-            show_json(self._summary(self._reason))
+            show_json(self._result(self._reason) | {"status": self._found, "cut": self._cuts})
         if not self._options.quiet:
             self._print(f"{self._reason}", "bold")
             for name, value in self._facts():
@@ -142,10 +142,6 @@ class Session:
             raise Interrupted(f"resume with: {self._options.resume}")
         if self._options.is_demo:
             self._print("")  # a table follows
-
-    def _summary(self, reason: events.Reason) -> dict[str, object]:
-        """Return the summary of this run and the status of the store, as JSON."""
-        return self._result(reason) | {"status": self._found, "cut": self._cuts}
 
     def _result(self, reason: events.Reason) -> dict[str, object]:
         counter = self._state.counter

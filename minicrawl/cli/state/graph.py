@@ -118,21 +118,6 @@ def _reciprocity(outline: Outline) -> str:
     return "none" if outline.reciprocity is None else f"{outline.reciprocity:.1%}"
 
 
-def _degrees(degrees: DegreeDistribution) -> str:
-    ranges = ", ".join(f"{name}: {nodes:,}" for name, nodes in degrees.ranges() if nodes)
-    return f"{ranges}; at most {degrees.most:,}{_fit(degrees)}" if ranges else "none"
-
-
-def _fit(degrees: DegreeDistribution) -> str:
-    if degrees.exponent is None:
-        return ""
-    exponent = f"exponent {degrees.exponent:.2f} ± {degrees.exponent_error:.2f}"
-    if degrees.p_value is None:  # a sample stored by an older version
-        return f", {exponent}"
-    judged = f"p {degrees.p_value:.2g}, distance {degrees.ks_distance:.2g}"
-    return f", {exponent} ({judged})" if degrees.is_power_law else f", no power law ({judged})"
-
-
 _SEED = 1
 """Fixed, so that a graph is always measured from the same pages."""
 
@@ -159,3 +144,18 @@ def graph(source: Source, graph_of: str, as_json: bool) -> None:
         show_json(shape)
     else:
         show_facts(outline_facts(shape))
+
+
+def _degrees(degrees: DegreeDistribution) -> str:
+    ranges = ", ".join(f"{name}: {nodes:,}" for name, nodes in degrees.ranges() if nodes)
+    if not ranges:
+        return "none"
+    text = f"{ranges}; at most {degrees.most:,}"
+    if degrees.exponent is None:
+        return text
+    exponent = f"exponent {degrees.exponent:.2f} ± {degrees.exponent_error:.2f}"
+    if degrees.p_value is None:  # a sample stored by an older version
+        return f"{text}, {exponent}"
+    judged = f"p {degrees.p_value:.2g}, distance {degrees.ks_distance:.2g}"
+    law = f"{exponent} ({judged})" if degrees.is_power_law else f"no power law ({judged})"
+    return f"{text}, {law}"

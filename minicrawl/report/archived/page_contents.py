@@ -22,7 +22,6 @@ from minicrawl.report.selected_pages import Block
 from minicrawl.report.snapshot import Snapshot, page_of
 from minicrawl.store import questions, tables
 from minicrawl.web.robots.usage import PURPOSES
-from minicrawl.web.takedowns import Takedowns
 
 NO_FIELDS: Mapping[str, str] = {}
 USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
@@ -77,19 +76,15 @@ def with_contents(
                         except NoText as error:
                             warn(f"{url}: {error}")
                             of_page[name] = None
-                contents.append([_concealed(of_page[name], gone) for name in names])
+                row = [of_page[name] for name in names]
+                if gone:
+                    row = json.loads(gone.conceal_in(json.dumps(row, ensure_ascii=False)))
+                contents.append(row)
                 size += sum(map(_size, contents[-1]))
                 if size >= _CONTENTS_AT_ONCE or stop == len(block["url"]):
                     part = {name: values[start:stop] for name, values in block.items()}
                     yield part | dict(zip(names, zip(*contents, strict=True), strict=True))
                     start, size, contents = stop, 0, []
-
-
-def _concealed(content: Content | None, gone: Takedowns) -> Content | None:
-    if not gone:
-        return content
-    shown: Content | None = json.loads(gone.conceal_in(json.dumps(content, ensure_ascii=False)))
-    return shown
 
 
 class _StoreColumns:

@@ -101,7 +101,13 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         host = urlsplit(url).hostname or ""
         name = site(host)
         if self._page is not None:
-            self._learn(host, name)
+            # It first learns from the samples of the host.
+            learned = self._answer()
+            spent_s = _TIMES_FOR_SAMPLE * self._deadline_s if learned is None else learned[2]
+            self._charge(name, spent_s)
+            if learned is None:
+                self._end()
+                self._too_slow.add(host)
             self._ask(self._page, url)
             self._page = None
         answer = self._answer()
@@ -127,14 +133,6 @@ class PageTexts(AbstractContextManager["PageTexts"]):
         It is processor time: on a busy machine every page would be a slow one.
         """
         self._spent_s[name] += max(0.0, cost_s - USUAL_S)
-
-    def _learn(self, host: str, name: str) -> None:
-        """Wait until the process has learned from the samples of a host."""
-        answer = self._answer()
-        self._charge(name, _TIMES_FOR_SAMPLE * self._deadline_s if answer is None else answer[2])
-        if answer is None:
-            self._end()
-            self._too_slow.add(host)
 
     def _ask(self, markup: str | list[str], url: str) -> None:
         if self._process is None:

@@ -91,16 +91,13 @@ class KeptRequisites:
                 self.add([f"{origin(url)}/robots.txt"])
                 # A page shown in a frame, or a linked file, may have been written as a page.
                 if key_of(url) not in self._written:
-                    yield from self._versions(url)
-
-    def _versions(self, url: str) -> Iterator[Answer]:
-        for row in self._archive.versions(url):
-            try:
-                answer = self._archive.answer(row.place)
-            except Damaged:  # `minicrawl check` reports it
-                continue
-            self._needed |= {other: None for other, _ in needed_by_file(answer)}
-            yield answer
+                    for row in self._archive.versions(url):
+                        try:
+                            answer = self._archive.answer(row.place)
+                        except Damaged:  # `minicrawl check` reports it
+                            continue
+                        self._needed |= {other: None for other, _ in needed_by_file(answer)}
+                        yield answer
 
 
 def media_type_of(answer: Answer) -> tuple[str, str | None]:

@@ -73,16 +73,14 @@ def _write_cells(
 ) -> None:
     file.write(f"{delimiter.join(columns)}\n".encode())
     for block in blocks:
-        cells = (_cells(name, values, delimiter) for name, values in block.items())
+        cells = []
+        for name, values in block.items():
+            texts = ["" if value is None else str(value) for value in values]
+            # Any text may come from a page.
+            has_text = name not in COLUMN_TYPES and any(isinstance(value, str) for value in values)
+            cells.append(_quoted(all_harmless(texts), delimiter) if has_text else texts)
         lines = map(delimiter.join, zip(*cells, strict=True))
         file.write("".join([f"{line}\n" for line in lines]).encode())
-
-
-def _cells(name: str, values: Sequence[Any], delimiter: str) -> Sequence[str]:
-    """Return a column as cells; None is an empty cell. Any text may come from a page."""
-    texts = ["" if value is None else str(value) for value in values]
-    has_text = name not in COLUMN_TYPES and any(isinstance(value, str) for value in values)
-    return _quoted(all_harmless(texts), delimiter) if has_text else texts
 
 
 def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:

@@ -146,22 +146,16 @@ def links_among(
     snapshot: Snapshot, is_node: NDArray[np.bool_], progress: Progress = lambda _share: None
 ) -> Iterator[FlowLinks]:
     """Yield the links between these pages, through redirects that are not among them."""
-    ends = _first_nodes(snapshot, is_node)
-    for block in page_links(snapshot, progress):
-        led = block._replace(ends=ends[block.ends])
-        inside = is_node[led.givers] & is_node[led.ends]
-        yield led if inside.all() else FlowLinks(*(column[inside] for column in led))
-
-
-def _first_nodes(snapshot: Snapshot, is_node: NDArray[np.bool_]) -> Numbers:
-    """Return each page, or the first node that it redirects to."""
     forwards, ends = snapshot.frontier.books.forwards, np.arange(len(snapshot))
     for page in forwards:
         end = page
         while not is_node[end] and end in forwards:
             end = forwards[end]
         ends[page] = end
-    return ends
+    for block in page_links(snapshot, progress):
+        led = block._replace(ends=ends[block.ends])
+        inside = is_node[led.givers] & is_node[led.ends]
+        yield led if inside.all() else FlowLinks(*(column[inside] for column in led))
 
 
 def _current(snapshot: Snapshot, after: int, progress: Progress) -> Iterator[Spendings]:

@@ -69,20 +69,16 @@ class Status:
 def status(path: Path) -> Status:
     """Return the status of a store, which a crawl may be writing."""
     with reading(path) as connection, reporting_damage(path):
-        status = _status(path, connection, *_converged(path, connection))
+        with reading_beside(path, connection) as derived:
+            row = rank_row(derived, OPIC)
+        proven = None if row is None else guaranteed(row, connection)
+        if converges_anew(row, connection):
+            snapshot = Snapshot(path, connection)
+            row, proven = snapshot.converged, snapshot.guaranteed
+        status = _status(path, connection, row, proven)
     beside, name = files_of(path)[:-1], real_path(path).name
     sizes = {file.name.removeprefix(name): bytes_of(file) for file in beside}
     return replace(status, beside_bytes=sizes)
-
-
-def _converged(path: Path, connection: tables.Connection) -> tuple[RankRow | None, float | None]:
-    """Return the converged ranks behind the shown importance, and the guaranteed importance."""
-    with reading_beside(path, connection) as derived:
-        row = rank_row(derived, OPIC)
-    if converges_anew(row, connection):
-        snapshot = Snapshot(path, connection)
-        return snapshot.converged, snapshot.guaranteed
-    return row, None if row is None else guaranteed(row, connection)
 
 
 def _status(

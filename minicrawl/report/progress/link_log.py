@@ -114,7 +114,11 @@ class LinkLog:
                 if kind in _TURNS:
                     self._end_turn(page, state)
                     if blob is not None:
-                        self._spend(page, kind, blob)
+                        if kind == StepKind.FORWARD:
+                            spending = unpack(blob)
+                            self._forwards[page] = spending.links[0]
+                            blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
+                        self._links.spend(page, blob)
                 elif kind in _OF_MANY and blob is not None:
                     for reopened in unpack(blob).links:
                         self._end_turn(reopened, state, keeps_links=True)
@@ -139,13 +143,6 @@ class LinkLog:
         self._state[page] = state
         if (not keeps_links or was_forward) and self._links.remove(page):
             self._is_rewritten |= self.graph_of == KNOWN
-
-    def _spend(self, page: int, kind: int, blob: bytes) -> None:
-        if kind == StepKind.FORWARD:
-            spending = unpack(blob)
-            self._forwards[page] = spending.links[0]
-            blob = pack(Spending(spending.unpaid, self_link=spending.self_link))
-        self._links.spend(page, blob)
 
     def _news(self) -> GraphNews:
         is_rewritten, self._is_rewritten = self._is_rewritten, False

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
-
-import numpy as np
 
 from minicrawl.report.near_duplicates import kept_near_duplicates
 from minicrawl.states import State
@@ -70,13 +67,12 @@ def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int
         leads_to |= {
             page: spending.links[0] for page, spending in zip(aliases, spendings, strict=True)
         }
-    ends = np.fromiter((_end(page, leads_to) for page in leads_to), dtype=np.int64)
+    ends = []
+    for target in leads_to.values():
+        end = target
+        while end in leads_to:
+            end = leads_to[end]
+        ends.append(end)
     host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
     pairs = zip(host_of[[*leads_to]].tolist(), host_of[ends].tolist(), strict=True)
     return Counter(pair for pair in pairs if pair[0] != pair[1])
-
-
-def _end(page: int, leads_to: Mapping[int, int]) -> int:
-    while page in leads_to:
-        page = leads_to[page]
-    return page

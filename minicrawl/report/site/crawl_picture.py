@@ -124,19 +124,14 @@ def curves(samples: Samples) -> list[Figure]:
 
 
 def _over_time(title: str, y_label: str, samples: Samples, **lines: Value) -> Figure:
-    return Figure(
-        name=title.replace(" ", "-"),
-        title=title,
-        x_label=_TIME,
-        y_label=y_label,
-        lines=[_line(label.replace("_", " "), samples, value) for label, value in lines.items()],
-    )
-
-
-def _line(label: str, samples: Samples, value: Value) -> PlotLine:
-    points = [(sample.running_s, value(sample)) for sample in samples]
-    known = [(x, y) for x, y in points if y is not None]
-    return PlotLine(label=label, x=[x for x, _ in known], y=[y for _, y in known])
+    drawn = []
+    for label, value in lines.items():
+        points = [(sample.running_s, value(sample)) for sample in samples]
+        known = [(x, y) for x, y in points if y is not None]
+        x, y = [x for x, _ in known], [y for _, y in known]
+        drawn.append(PlotLine(label=label.replace("_", " "), x=x, y=y))
+    name = title.replace(" ", "-")
+    return Figure(name=name, title=title, x_label=_TIME, y_label=y_label, lines=drawn)
 
 
 def _pace(samples: Samples) -> Figure:

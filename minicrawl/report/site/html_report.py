@@ -166,7 +166,11 @@ def _document(report: SiteReport) -> Iterator[str]:
             yield "</div>"
             yield from _section(section)
     lists = [section for section in report.sections if not section.leads]
-    yield f"<nav><ul>{''.join(map(_entry, lists))}</ul></nav>"
+    yield "<nav><ul>"
+    for section in lists:
+        count = f'<span class="count">{section.total:,}</span>'
+        yield f'<li><a href="#{_anchor(section)}">{section.name}</a> {count}</li>'
+    yield "</ul></nav>"
     for section in lists:
         yield from _section(section)
     yield f"<p>Made by minicrawl on {_escaped(report.made_at)}.</p>"
@@ -179,11 +183,6 @@ def _escaped(value: object) -> str:
 
 def _anchor(section: ReportSection) -> str:
     return section.name.lower().replace(" ", "-")
-
-
-def _entry(section: ReportSection) -> str:
-    count = f'<span class="count">{section.total:,}</span>'
-    return f'<li><a href="#{_anchor(section)}">{section.name}</a> {count}</li>'
 
 
 def _section(section: ReportSection) -> Iterator[str]:

@@ -101,6 +101,9 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
     largest = nlargest(
         _SOURCES_SHOWN, zip(givers.tolist(), units.tolist(), strict=True), key=itemgetter(1)
     )
+    host = snapshot.hosts[snapshot.host_of[page]]
+    stored = tables.settings(snapshot.connection).get(HOST_SETTINGS)
+    texts = stored if isinstance(stored, list) else ()
     by_rank = {
         saved.row.name: scores(snapshot, saved.row.name)
         for saved in saved_ranks(snapshot.path, snapshot.connection)
@@ -114,7 +117,7 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
             snapshot.url(other) for other in snapshot.near_duplicates.like(page)[:_ALIKE_SHOWN]
         ],
         place=position,
-        host_settings=_host_settings(snapshot, page),
+        host_settings=[str(rule) for rule in rules_for(texts, host).values()],
         ranks=[
             RankScore(name, None, None)
             if isnan(values[page])
@@ -133,12 +136,6 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
         ],
         received=history_of(snapshot, givers, units),
     )
-
-
-def _host_settings(snapshot: Snapshot, page: PageId) -> list[str]:
-    texts = tables.settings(snapshot.connection).get(HOST_SETTINGS)
-    host = snapshot.hosts[snapshot.host_of[page]]
-    return list(map(str, rules_for(texts if isinstance(texts, list) else (), host).values()))
 
 
 def _reasons(
