@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from minicrawl.ports import Progress
     from minicrawl.ranks.scores import Scores
     from minicrawl.report.files.rows import Writer
-    from minicrawl.report.progress.stored_parts import StoredPart
+    from minicrawl.report.progress.crawl_status import StoredPart
 
 
 Checks: TypeAlias = "Callable[[], Iterable[Check]]"
@@ -84,7 +84,7 @@ HOMES = {
     "PageRead": "minicrawl.crawl.workers.scoring",
     "Progress": "minicrawl.ports",
     "Scores": "minicrawl.ranks.scores",
-    "StoredPart": "minicrawl.report.progress.stored_parts",
+    "StoredPart": "minicrawl.report.progress.crawl_status",
     "Window": "minicrawl.opic.windows.window",
     "Writer": "minicrawl.report.files.rows",
 }
@@ -164,7 +164,7 @@ SECTIONS = "minicrawl.sections"
 SINKS = "minicrawl.sinks"
 """Functions of a URL that return a context with an `on_page`, by the scheme of `crawl --sink`."""
 STORED = "minicrawl.stored"
-"""Functions of a store that return `report.progress.stored_parts.StoredPart`, by name."""
+"""Functions of a store that return `report.progress.crawl_status.StoredPart`, by name."""
 WEIGHTS = "minicrawl.weights"
 """Functions of a page's URL and of those of its links that return weights, for
 `--weight-internal NAME`."""

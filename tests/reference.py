@@ -23,8 +23,7 @@ import click
 import minicrawl
 from minicrawl import ExportRow, cli, ext
 from minicrawl.cli.options import OWN_OPTIONS, SettingOption
-from minicrawl.config.declaration import Setting
-from minicrawl.config.strangers import differs
+from minicrawl.config.declaration import Setting, differs
 from minicrawl.config.table import SECTIONS, TABLE
 from minicrawl.control import SUFFIX as CONTROL
 from minicrawl.crawl.start.cookies import COOKIES_SUFFIX as COOKIES

@@ -55,7 +55,7 @@ COMMANDS = {
     "status": ("state.status:status", "Show the progress of a crawl."),
     "plot": ("state.plot:plot", "Plot a crawl: progress, degrees and hosts."),
     "check": ("state.check:check", "Verify the integrity of a store."),
-    "move": ("manage.move:move", "Move a store and its files."),
+    "move": ("manage.archive:move", "Move a store and its files."),
     "explain": ("pages.explain:explain", "Explain the rank and state of a page."),
     "page": ("pages.page:page", "Show a page as it was fetched."),
     "forget": ("manage.forget:forget", "Take a page down, with all its versions."),
@@ -67,7 +67,7 @@ COMMANDS = {
     "broken": ("pages.lists:broken", "List broken links."),
     "redirects": ("pages.lists:redirects", "List redirects and their final targets."),
     "duplicates": ("pages.lists:duplicates", "List duplicate pages."),
-    "report": ("pages.report:report", "Write an HTML report on a site."),
+    "report": ("state.plot:report", "Write an HTML report on a site."),
     "errors": ("state.errors:errors", "Show failed pages and the reasons."),
     "frontier": ("state.errors:frontier", "List the next pages to fetch."),
 }

@@ -2,8 +2,7 @@
 
 parts        all settings: fields of the parts, each with default, kind, help and names
 host_settings  values for one host, or for all below a domain
-declaration  how a field declares a setting, and what follows from it
-strangers    which values of a stranger may weaken the user's own
+declaration  how a field declares a setting, and which values of a stranger are weaker
 table        the settings of all parts, by section and by name
 values       kinds of values: parsing and validation
 sources      flags, environment, minicrawl.toml and stores, as raw values with their places

@@ -20,17 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl import ext
-from minicrawl.config.declaration import setting
-from minicrawl.config.host_settings import HOST_SETTING, politeness_of
-from minicrawl.config.strangers import (
+from minicrawl.config.declaration import (
     allows_more,
     differs,
     is_higher,
     is_lower,
     names_another_example,
     reads_another_file,
+    setting,
     starts_with_another_file,
 )
+from minicrawl.config.host_settings import HOST_SETTING, politeness_of
 from minicrawl.config.values import access, kinds, networks, pace
 from minicrawl.config.values.kinds import AUTO, ENVIRONMENT, OFF, ON
 from minicrawl.web.robots.usage import PURPOSES

@@ -25,8 +25,7 @@ from minicrawl.model import CRAWLED
 from minicrawl.report.links.backlinks import links
 from minicrawl.report.progress.activity import RequestHistory, busiest_hosts, latest
 from minicrawl.report.progress.crawl_status import status
-from minicrawl.report.progress.samples import Sample, samples
-from minicrawl.report.progress.sampling_process import shown_sample
+from minicrawl.report.progress.samples import Sample, samples, shown_sample
 from minicrawl.report.selected_graph import HostGraph, PageGraph
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import Snapshot, snapshot

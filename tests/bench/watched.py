@@ -38,7 +38,7 @@ from minicrawl.graph.hyperball import estimated
 from minicrawl.graph.outline import estimate
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.progress.live_sampler import OLDEST_S as OLDEST
-from minicrawl.report.progress.sampling_process import EVERY_S
+from minicrawl.report.progress.samples import EVERY_S
 from tests.bench.notes import circumstances, head, into_document, kept, row, tell
 
 LEAST_PACE = 0.95

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.watching import Keyboard, keys_heard, may_hear_keys
+from minicrawl.cli.crawl.watching import Keyboard, may_hear_keys
 from tests.processes import PATIENCE_S
 
 DEMO = ("--demo", "--demo-pages", "500", "--delay", "1")
@@ -97,12 +97,7 @@ def test_a_second_signal_restores_the_terminal(tmp_path: Path) -> None:
 
 
 def test_without_a_terminal_no_keys_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def heard() -> None:
-        with keys_heard(lambda _key: None) as restore:
-            restore()
-
     assert not may_hear_keys()
-    asyncio.run(heard())
     monkeypatch.setattr(sys, "stdin", None)
     assert not may_hear_keys()
 

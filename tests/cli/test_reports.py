@@ -14,8 +14,7 @@ import pytest
 
 from minicrawl.cli import main
 from minicrawl.report.progress.live_sampler import sampled_now
-from minicrawl.report.progress.samples import Basis, keep_sample
-from minicrawl.report.progress.sampling_process import MOST_AT_ONCE
+from minicrawl.report.progress.samples import MOST_AT_ONCE, Basis, keep_sample
 from minicrawl.report.selected_pages import COLUMNS
 from minicrawl.states import State
 from minicrawl.store.reader import reading

@@ -5,9 +5,8 @@ from dataclasses import dataclass, fields
 
 import pytest
 
-from minicrawl.config.declaration import Section, Setting, setting, settings_in
+from minicrawl.config.declaration import Section, Setting, differs, setting, settings_in
 from minicrawl.config.settings import Settings
-from minicrawl.config.strangers import differs
 from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE
 from minicrawl.config.values.kinds import PATTERN, SWITCH, WAIT, InvalidValue, several
 from minicrawl.opic.windows import by_name

@@ -20,8 +20,7 @@ from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, Views
 from minicrawl.json_values import to_json
 from minicrawl.report.progress.activity import MOST_SPANS, RequestHistory
 from minicrawl.report.progress.live_sampler import sampled_now
-from minicrawl.report.progress.samples import keep_sample
-from minicrawl.report.progress.sampling_process import shown_sample
+from minicrawl.report.progress.samples import keep_sample, shown_sample
 from minicrawl.store.derived.file import beside
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time

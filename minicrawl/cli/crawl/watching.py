@@ -30,7 +30,7 @@ from minicrawl.crawl.progress import Progress
 
 if TYPE_CHECKING:
     from minicrawl.cli.crawl.session import RunOptions
-    from minicrawl.report.progress.sampling_process import SamplingProcess
+    from minicrawl.report.progress.samples import SamplingProcess
 
 LOGGED_EVERY_S = 60.0
 SAMPLED_EVERY_S = 2.0
@@ -247,7 +247,7 @@ class GraphKey:
     def show(self) -> None:
         """Show the figures, and start sampling."""
         if self._sampling is None:
-            from minicrawl.report.progress.sampling_process import sampling_beside
+            from minicrawl.report.progress.samples import sampling_beside
 
             beside = sampling_beside(self._store, self._graph_of)
             self._sampling = self._process.enter_context(beside)

@@ -18,13 +18,13 @@ from minicrawl.control import ControlRequest, Verb, ask
 from minicrawl.errors import MinicrawlError
 from minicrawl.json_values import to_json
 from minicrawl.model import CRAWLED
-from minicrawl.report.progress import crawl_status, sampling_process
+from minicrawl.report.progress import crawl_status, samples
+from minicrawl.report.progress.crawl_status import stored_parts
 from minicrawl.report.progress.mirrors import mirrors
-from minicrawl.report.progress.sampling_process import shown_sample
-from minicrawl.report.progress.stored_parts import stored_parts
+from minicrawl.report.progress.samples import shown_sample
 from minicrawl.report.saved_ranks import convergence_text
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.states.cuts import cuts
+from minicrawl.report.states.errors import cuts
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate
 
 STORED_HEADINGS = ("number", "of", "size", "part")
@@ -74,7 +74,7 @@ def status(
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
     live = dict(_live(store))
-    is_large = progress.pages_known > sampling_process.MOST_AT_ONCE
+    is_large = progress.pages_known > samples.MOST_AT_ONCE
     linked = content = None
     with snapshot(store) if wants_graph or wants_stored or not is_large else nullcontext() as view:
         if view is not None and (wants_graph or not is_large) and view.frontier.terms.links:

@@ -20,8 +20,7 @@ from minicrawl.graph.outline import Outline, extent
 from minicrawl.model import CRAWLED
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.progress.link_log import LinkLog
-from minicrawl.report.progress.samples import Basis, Sample, keep_sample
-from minicrawl.report.progress.sampling_process import EVERY_S
+from minicrawl.report.progress.samples import EVERY_S, Basis, Sample, keep_sample
 from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside

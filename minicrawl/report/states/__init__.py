@@ -1,10 +1,9 @@
 """States of pages: what became of them, and why.
 
-errors          pages that failed or were refused
+errors          pages that failed, were refused, or that a limit cut off
 explanation     reasons for the rank and state of one page
 changes         pages that are new, changed or gone
 text_diffs      words that came to a page and went from it
-cuts            pages that a limit cut off
 discovery       how pages were found
 content_counts  URLs that were kept and left out, by type, host and reason
 """

@@ -1,4 +1,11 @@
-"""Why a page has its rank and state: its cash, where that came from, and what it waits for."""
+"""Why a page has its rank and state: its cash, where that came from, and what it waits for.
+
+Law: a gift of cash is the share of the giver's history that its last spending sent to the page, and
+is dated by the giver's last request. So the running sum ends with the sum of all gifts, but its
+earlier points are approximate.
+"""
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 from heapq import nlargest
@@ -12,16 +19,22 @@ from minicrawl.config.host_settings import HOST_SETTINGS, rules_for
 from minicrawl.model import FULL_VALUE, PageId
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress
-from minicrawl.report.graph.gifts import CashSoFar, gifts_to, history_of
+from minicrawl.report.graph.flows import Numbers, flows
 from minicrawl.report.links.backlinks import indexed_linking_pages, standing_for
-from minicrawl.report.saved_ranks import Convergence, convergence_of, rank_of, saved_ranks, scores
+from minicrawl.report.saved_ranks import (
+    Convergence,
+    Floats,
+    convergence_of,
+    rank_of,
+    saved_ranks,
+    scores,
+)
 from minicrawl.report.selected_pages import COLUMNS, page_row
 from minicrawl.report.snapshot import Snapshot, page_of
-from minicrawl.report.states.cuts import remedy
-from minicrawl.report.states.errors import trouble_of_host
+from minicrawl.report.states.errors import remedy, trouble_of_host
 from minicrawl.report.waiting_pages import QueuePosition, queue_position
 from minicrawl.states import CUT, State
-from minicrawl.store import tables
+from minicrawl.store import request_log, tables
 from minicrawl.store.records import NOT_ASKED, HostRow
 from minicrawl.wording import counted, iso
 
@@ -229,3 +242,45 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
 def _host(snapshot: Snapshot, page: PageId) -> HostRow:
     number = int(snapshot.host_of[page])
     return tables.host(snapshot.connection, number) or HostRow(number, "")
+
+
+MOST_MOMENTS = 120
+
+
+class CashSoFar(NamedTuple):
+    """Cash that a page had received by a moment, and the number of its givers."""
+
+    at: str
+    units: float
+    pages: int
+
+
+def gifts_to(
+    snapshot: Snapshot, page: PageId, progress: Progress, linking: Numbers | None = None
+) -> tuple[Numbers, Floats]:
+    """Return the pages that gave cash, which are among `linking` if given, and each one's units."""
+    givers, units = [np.empty(0, dtype=np.int64)], [np.empty(0)]
+    for links in flows(snapshot, progress, linking):
+        here = np.flatnonzero(links.ends == page)
+        givers.append(links.givers[here])
+        units.append(snapshot.histories(links.givers[here]) * links.parts[here])
+    names, places = np.unique(np.concatenate(givers), return_inverse=True)
+    sums = np.bincount(places, np.concatenate(units), minlength=len(names))
+    return names, sums.astype(np.float64, copy=False)
+
+
+def history_of(snapshot: Snapshot, givers: Numbers, units: Floats) -> list[CashSoFar]:
+    """Return the running sum of gifts at up to `MOST_MOMENTS` moments.
+
+    The first and the last moment are included. Imported pages were never requested, and are
+    omitted.
+    """
+    moments = request_log.last_values(snapshot.connection, "at", givers.tolist())
+    times = np.array([np.nan if at is None else at for at in moments])
+    order = np.argsort(times)[: int(np.count_nonzero(~np.isnan(times)))]
+    sums = np.cumsum(units[order])
+    steps = np.linspace(0, len(order) - 1, min(len(order), MOST_MOMENTS)).astype(int)
+    return [
+        CashSoFar(iso(float(times[order[step]])), float(sums[step]), int(step) + 1)
+        for step in steps
+    ]

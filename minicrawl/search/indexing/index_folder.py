@@ -19,7 +19,7 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.report.near_duplicates import NEAR_DUPLICATES_FILE
-from minicrawl.report.progress.stored_parts import StoredPart
+from minicrawl.report.progress.crawl_status import StoredPart
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, Notes

@@ -16,8 +16,7 @@ import pytest
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import KNOWN
 from minicrawl.report.progress.live_sampler import MOST_WORK, LiveGraph, Sampler, sampled_now
-from minicrawl.report.progress.samples import Basis, latest_sample, samples
-from minicrawl.report.progress.sampling_process import EVERY_S
+from minicrawl.report.progress.samples import EVERY_S, Basis, latest_sample, samples
 from minicrawl.states import State
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
