@@ -27,7 +27,7 @@ from minicrawl.config.declaration import PREFIX, Setting
 from minicrawl.config.removed import FORMER
 from minicrawl.config.settings import told_ignored
 from minicrawl.config.sources import FOLDER_FILE, unknown_variables, unnamed_files
-from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
+from minicrawl.config.table import SECTIONS, TABLE
 from minicrawl.config.values import kinds
 from minicrawl.model import GRAPHS
 
@@ -194,7 +194,9 @@ def _options(
     arguments: Callable[[Loaded], Mapping[str, object]],
     without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    rows = _rows(sections or tuple(SECTIONS), without)
+    names = sections or tuple(SECTIONS)
+    rows = [row for row in TABLE if row.section.name in names or row.name in names]
+    rows = [row for row in rows if row.name not in without]
     score = any(row.name == "score" for row in rows)
     former = [name.replace("-", "_") for name in FORMER] if score else []
 
@@ -252,14 +254,6 @@ def warn_of_unknown_variables() -> None:
     """Warn about variables that look like a setting but are not."""
     for line in unknown_variables(os.environ, (CONFIG_VARIABLE, NOTIFY_SECRET)):
         warn(line)
-
-
-def _rows(names: Sequence[str], without: Sequence[str] = ()) -> list[Setting]:
-    """Return the settings with these names of sections or settings, in table order."""
-    sections = [SECTIONS[name] for name in names if name in SECTIONS]
-    single = [BY_NAME[name] for name in names if name not in SECTIONS]
-    chosen = [row for row in TABLE if row.section in sections or row in single]
-    return [row for row in chosen if row.name not in without]
 
 
 def _option(row: Setting) -> Callable[[Command], Command]:

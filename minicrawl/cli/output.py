@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -25,8 +24,6 @@ from minicrawl.json_values import to_json
 from minicrawl.own_files import exposure
 from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import visible
-
-Command = Callable[..., Any]
 
 NONE = "none"
 
@@ -143,7 +140,13 @@ def _show_part(
     lines = [list(headings), unshown, *cells_of_rows]
     is_narrow = stream.isatty() and not _is_wide()
     if is_narrow:
-        lines = _without_empty(lines, first)
+        # Without the columns of numbers that have none.
+        places = [
+            place
+            for place, (_, *cells) in enumerate(zip(*lines, strict=True))
+            if place >= first or not cells or any(cell not in _NOTHING for cell in cells)
+        ]
+        lines = [[line[place] for place in places] for line in lines]
         first = len(lines[0]) - texts
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
     numbers, words = widths[:first], widths[first:]
@@ -186,16 +189,6 @@ wide_option = click.option(
 def _is_wide() -> bool:
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(_WIDE))
-
-
-def _without_empty(lines: list[list[str]], numbers: int) -> list[list[str]]:
-    """Return the lines without empty columns of numbers."""
-    columns = [
-        place
-        for place, (_, *cells) in enumerate(zip(*lines, strict=True))
-        if place >= numbers or not cells or any(cell not in _NOTHING for cell in cells)
-    ]
-    return [[line[place] for place in columns] for line in lines]
 
 
 def show_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -19,21 +19,15 @@ def progress(
     label: str, now: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[float], None]]:
     """Yield a function to report the share that is done, between 0 and 1."""
-    if sys.stderr.isatty():
-        with _bar(label, now) as report:
-            yield report
-    else:
+    if not sys.stderr.isatty():
         yield _lines(label, now)
-
-
-@contextmanager
-def _bar(label: str, now: Callable[[], float]) -> Iterator[Callable[[float], None]]:
-    """Show a bar after QUIET_S. rich is imported late, because that takes time."""
+        return
     began = now()
+    bars: list[Callable[[float], None]] = []
     with ExitStack() as stack:
-        bars: list[Callable[[float], None]] = []
 
         def report(share: float) -> None:
+            # rich is imported late, because that takes time.
             if not bars and now() - began > QUIET_S:
                 bars.append(_shown(label, began, stack))
             for show in bars:

@@ -156,6 +156,10 @@ def selection_options(count: int) -> Callable[[Command], Command]:
     """Pass `selection`, the pages to show, to the command."""
 
     def decorate(command: Command) -> Command:
+        @count_option(count)
+        @click.option("--host", metavar="NAME", help="Only pages of this host.")
+        @click.option("--unread", is_flag=True, help="Only pages that have not been fetched.")
+        @click.option("--fetched", is_flag=True, help="Only pages that have been fetched.")
         @functools.wraps(command)
         def with_selection(
             n: int, host: str | None, unread: bool, fetched: bool, **rest: Any
@@ -167,19 +171,7 @@ def selection_options(count: int) -> Callable[[Command], Command]:
             selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
             return command(selection=selection, **rest)
 
-        decorated: Command = with_selection
-        for option in reversed(
-            (
-                count_option(count),
-                click.option("--host", metavar="NAME", help="Only pages of this host."),
-                click.option(
-                    "--unread", is_flag=True, help="Only pages that have not been fetched."
-                ),
-                click.option("--fetched", is_flag=True, help="Only pages that have been fetched."),
-            )
-        ):
-            decorated = option(decorated)
-        return decorated
+        return with_selection
 
     return decorate
 

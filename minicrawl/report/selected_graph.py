@@ -24,7 +24,6 @@ from minicrawl.report.selected_pages import (
     PAGE_LINK_COLUMNS,
     ROWS_AT_ONCE,
     Block,
-    Numbers,
     PageSelection,
     nan_as_none,
     score_column,
@@ -32,6 +31,7 @@ from minicrawl.report.selected_pages import (
 )
 from minicrawl.report.snapshot import (
     LABELS,
+    Numbers,
     Snapshot,
     _places,
     host_name,

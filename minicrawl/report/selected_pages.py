@@ -14,7 +14,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.saved_ranks import Floats, rank_of, scores
-from minicrawl.report.snapshot import LABELS, Snapshot, host_name, places_of_largest
+from minicrawl.report.snapshot import LABELS, Pages, Snapshot, host_name, places_of_largest
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.ranks import OPIC
@@ -75,8 +75,6 @@ def rows_of(block: Block) -> Iterator[ExportRow]:
     return map(ExportRow._make, zip(*map(block.__getitem__, COLUMNS), strict=True))
 
 
-Pages = NDArray[np.int64]
-Numbers = NDArray[np.int64]
 Values = NDArray[np.float64] | NDArray[np.uint32]
 
 ROWS_AT_ONCE = 10_000

@@ -14,7 +14,6 @@ from minicrawl.report.files.figures import pyplot
 from minicrawl.report.progress.history import remade
 from minicrawl.report.site.crawl_picture import (
     MOST_HOSTS,
-    HostLinks,
     crawl_picture,
     curves,
     draw_crawl,
@@ -90,7 +89,7 @@ def test_a_plausible_power_law_is_drawn_and_no_host_is_needed(store: Path, tmp_p
     for p_value in (0.5, 0.0):
         degrees = replace(tail, p_value=p_value)
         sample = replace(last, outline=replace(last.outline, in_degrees=degrees))
-        draw_crawl(picture, "a title", [sample], HostLinks(pages={}, links={}))
+        draw_crawl(picture, "a title", [sample], {}, {})
         texts.append(picture.read_text(encoding="utf-8"))
     assert [text.count("exponent 2.10") for text in texts] == [1, 0]
 
@@ -102,7 +101,7 @@ def test_each_host_has_a_readable_name(store: Path, count: int) -> None:
     names = [f"host-{number}.{'long-name-of-a-site.' * 4}example" for number in range(count)]
     pages = {name: 1000 // (number + 1) for number, name in enumerate(names)}
     links = {(one, other): 1 + len(one) for one in names[:9] for other in names if one != other}
-    canvas = crawl_picture("$a", remade(store, points=4), HostLinks(pages=pages, links=links))
+    canvas = crawl_picture("$a", remade(store, points=4), pages, links)
     canvas.set_dpi(120)
     canvas.draw_without_rendering()
     bars = canvas.subfigs[1].axes[0]

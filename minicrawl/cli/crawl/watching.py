@@ -236,7 +236,9 @@ class GraphKey:
         if self._state.latest_sample is None:
             self.show()
         else:
-            self.hide()
+            self._state.latest_sample = None
+            if not self._stays:  # with --graph-stats, sampling continues
+                self.close()
         self.hint()
 
     def hint(self) -> None:
@@ -252,12 +254,6 @@ class GraphKey:
             beside = sampling_beside(self._store, self._graph_of)
             self._sampling = self._process.enter_context(beside)
         self._state.latest_sample = self._sampling.read
-
-    def hide(self) -> None:
-        """Hide the figures; with --graph-stats, sampling continues."""
-        self._state.latest_sample = None
-        if not self._stays:
-            self.close()
 
     def finish(self, warn: Callable[[], None]) -> None:
         """Take a final sample for --graph-stats, with a warning if that takes a while."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from minicrawl.cli.options import Command
 from minicrawl.cli.output import percent, short_time, show_facts, show_json, show_list, units
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import count_option, json_option, store_option
@@ -24,13 +25,19 @@ SOURCE_HEADINGS = ("cash given", "share", "by")
 FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 LINK_HEADINGS = ("importance", "state", "url")
 
-raw_option = click.option(
-    "--raw",
-    is_flag=True,
-    help="Show links as the page has them, with text, rel and href; redirects are not followed. "
-    "Needs a store of `crawl --keep links` or --keep pages.",
-)
 MOST_SHOWN = 100
+
+
+def _link_options(command: Command) -> Command:
+    """Pass `url`, `raw`, `n`, `as_json` and `store` to a command that lists links."""
+    raw = click.option(
+        "--raw",
+        is_flag=True,
+        help="Show links as the page has them, with text, rel and href; redirects are not "
+        "followed. Needs a store of `crawl --keep links` or --keep pages.",
+    )
+    command = raw(count_option(MOST_SHOWN)(json_option(store_option(command))))
+    return click.argument("url")(command)
 
 
 @click.command()
@@ -93,11 +100,7 @@ def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
 
 
 @click.command()
-@click.argument("url")
-@raw_option
-@count_option(MOST_SHOWN)
-@json_option
-@store_option
+@_link_options
 def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that link to the page at URL, the most important first.
 
@@ -118,11 +121,7 @@ def backlinks(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("url")
-@raw_option
-@count_option(MOST_SHOWN)
-@json_option
-@store_option
+@_link_options
 def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
     """Show the pages that the page at URL links to, the most important first."""
     from minicrawl.report.links.backlinks import links as linked_pages

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import click
 
-from minicrawl.cli.options import ListOption
+from minicrawl.cli.options import Command, ListOption
 from minicrawl.cli.output import (
     NONE,
     percent,
@@ -48,7 +48,6 @@ _TIMES = (*TIME_COLUMNS, "at")
 _COLUMNS = (*LIST_COLUMNS, *SHORT_CONTENTS)
 _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 
-Command = Callable[..., Any]
 Rows = Sequence[Sequence[object]]
 Form = Literal["table", "csv", "json"]
 
@@ -82,10 +81,11 @@ def _list_options(command: Command) -> Command:
     return _host_option(count_option(MOST_SHOWN)(command))
 
 
-def _show_more(form: Form, rows: int, n: int) -> None:
-    """Say how many rows are below the `n` that a table shows."""
+def _conclude(form: Form, rows: int, n: int, *, fails: object) -> None:
+    """Say how many rows are below the `n` that a table shows, and exit."""
     if form == "table" and rows > n > 0:
         click.echo(f"{counted(rows - n, 'more row')}: --n 0 shows all")
+    click.get_current_context().exit(1 if fails else 0)
 
 
 def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
@@ -235,9 +235,7 @@ def changes(
             click.echo()
             click.echo(visible(row.url))
             show_paragraph(visible(text), "  ")
-    if not as_html:
-        _show_more(form, len(rows), n)
-    click.get_current_context().exit(1 if has_exit_code and rows else 0)
+    _conclude("json" if as_html else form, len(rows), n, fails=has_exit_code and rows)
 
 
 @click.command()
@@ -289,9 +287,8 @@ def broken(
     if linked:
         counts = (f"{count:,} {name}" for name, count in linked.items())
         click.echo(f"linked pages and files: {', '.join(counts)}")
-    _show_more(form, len(rows), n)
     fails = has_exit_code and any(row.verdict in {"dead", *verdicts} for row in rows)
-    click.get_current_context().exit(1 if fails else 0)
+    _conclude(form, len(rows), n, fails=fails)
 
 
 @click.command()
@@ -307,8 +304,7 @@ def redirects(store: Path, host: str | None, n: int, form: Form, *, has_exit_cod
     with snapshot(store) as view, progress("links") as advance:
         rows = problems.redirects(view, host, advance)
     _show_rows(form, problems.Redirect._fields, rows[: n or None])
-    _show_more(form, len(rows), n)
-    click.get_current_context().exit(1 if has_exit_code and rows else 0)
+    _conclude(form, len(rows), n, fails=has_exit_code and rows)
 
 
 @click.command()
@@ -324,5 +320,4 @@ def duplicates(store: Path, host: str | None, n: int, form: Form, *, has_exit_co
     with snapshot(store) as view:
         rows = problems.duplicates(view, host)
     _show_rows(form, problems.Duplicate._fields, rows[: n or None])
-    _show_more(form, len(rows), n)
-    click.get_current_context().exit(1 if has_exit_code and rows else 0)
+    _conclude(form, len(rows), n, fails=has_exit_code and rows)

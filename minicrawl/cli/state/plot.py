@@ -17,7 +17,7 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.wording import counted
 
 if TYPE_CHECKING:
-    from minicrawl.report.site.crawl_picture import HostLinks
+    from minicrawl.report.site.crawl_picture import HostLinks, Pages
 
 ENDINGS = (".png", ".svg")
 
@@ -57,18 +57,18 @@ def plot(store: Path, file: Path, graph_of: str, *, as_json: bool) -> None:
     last = samples[-1]
     counts = {"samples": len(samples), "crawled": last.crawled, "known": last.known}
     title = f"{store.name}: {last.crawled:,} of {counted(last.known, 'page')} crawled"
-    draw_crawl(file, title, samples, hosts)
+    draw_crawl(file, title, samples, *hosts)
     if as_json:
         show_json({"file": str(file)} | counts)
     else:
         click.echo(file)
 
 
-def _hosts(store: Path, graph_of: str) -> HostLinks:
+def _hosts(store: Path, graph_of: str) -> tuple[Pages, HostLinks]:
     """Return the hosts with the most pages, and the links between them."""
     from minicrawl.report.selected_graph import HostGraph
     from minicrawl.report.selected_pages import PageSelection
-    from minicrawl.report.site.crawl_picture import MOST_HOSTS, HostLinks
+    from minicrawl.report.site.crawl_picture import MOST_HOSTS
 
     with snapshot(store) as view:
         graph = HostGraph(view, PageSelection(fetched=graph_of != KNOWN)).drawing()
@@ -84,7 +84,7 @@ def _hosts(store: Path, graph_of: str) -> HostLinks:
             for source, target, weight in zip(*(block[name] for name in block), strict=True)
             if source != target and source in largest and target in largest
         }
-    return HostLinks(pages=dict(largest.values()), links=links)
+    return dict(largest.values()), links
 
 
 @click.command()

@@ -71,8 +71,14 @@ def index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
         subset = "robotstxt"
     else:
         subset = "warc" if status in _OK and not line.is_revisit else "crawldiagnostics"
+    host = parts.hostname or ""
+    of_domain = None if ":" in host else domains(host)
+    labels = list(reversed(host.split("."))) if of_domain is not None else []
     return (
-        *(surt(capture.url), capture.url, *_host_columns(parts.hostname or "")),
+        *(surt(capture.url), capture.url, host),
+        *(labels[place] if place < len(labels) else None for place in range(_PARTS)),
+        *(of_domain or (None,) * 4),
+        ".".join(labels) or None,
         *(parts.scheme, parts.port, parts.path, parts.query or None),
         *(datetime.fromtimestamp(int(capture.at), UTC).strftime("%Y-%m-%d %H:%M:%S"), status),
         *(
@@ -85,15 +91,6 @@ def index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
         record_id(filename, line.offset).bytes,
         *(filename, line.offset, line.length, "", crawl, subset),
     )
-
-
-def _host_columns(host: str) -> Iterator[str | None]:
-    parts = None if ":" in host else domains(host)
-    labels = list(reversed(host.split("."))) if parts is not None else []
-    yield host
-    yield from (labels[place] if place < len(labels) else None for place in range(_PARTS))
-    yield from parts or (None,) * 4
-    yield ".".join(labels) or None
 
 
 def index_blocks(rows: list[IndexRow]) -> Iterator[Block]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from hashlib import file_digest
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 from minicrawl.archive.warc.capture import Capture
 from minicrawl.archive.warc.writer import WarcWriter
@@ -33,21 +33,13 @@ MANIFEST, CARD = "manifest.json", "README.md"
 _OWN = re.compile(rf"(?:pages|index)-\d{{5,}}\.[a-z.]+|{re.escape(MANIFEST)}|{re.escape(CARD)}")
 
 
-class DataFile(NamedTuple):
-    """File of a data set."""
-
-    name: str
-    bytes: int
-    rows: int
-    sha256: str
-
-
 class DataSet:
     """Folder of files, each of about `most_bytes`."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self.folder, self._most_bytes = folder, most_bytes
-        self.files: list[DataFile] = []
+        self.files: list[dict[str, Any]] = []
+        """Name, bytes, rows and sha256 of each file."""
 
     def prepare(self, *, force: bool) -> None:
         """Make the folder. Raise `UsageError` if it has files, unless they may be replaced."""
@@ -98,7 +90,7 @@ class DataSet:
 
     def finish(self, manifest: Mapping[str, object]) -> None:
         """Write the data card and the manifest."""
-        whole = {**manifest, "files": [one._asdict() for one in self.files]}
+        whole = {**manifest, "files": self.files}
         with replacing(self.folder / CARD) as file:
             file.write(card(whole).encode())
         with replacing(self.folder / MANIFEST) as file:
@@ -115,14 +107,15 @@ class DataSet:
             nonlocal rows
             rows += more
 
-        number = sum(one.name.startswith(kind) for one in self.files)
+        number = sum(made["name"].startswith(kind) for made in self.files)
         name = f"{kind}-{number:05}.{suffix}"
         place = self.folder / name
         with replacing(place) as file:
             yield name, file, count
         with place.open("rb") as written:
             digest = file_digest(written, "sha256").hexdigest()
-        self.files.append(DataFile(name, place.stat().st_size, rows, digest))
+        size = place.stat().st_size
+        self.files.append({"name": name, "bytes": size, "rows": rows, "sha256": digest})
 
     def _until_full(
         self, blocks: Iterable[Block], file: BinaryIO, count: Callable[[int], None]

@@ -48,24 +48,20 @@ def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = 
 
 def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
     """Write one JSON object per line, in ASCII without control characters."""
+    encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
     line = "{" + ", ".join(f'"{name}": %s' for name in columns) + "}\n"
     for block in blocks:
         values = [
-            list(map(json.dumps, column)) if name in NESTED else _as_json(column)
+            list(map(json.dumps, column))
+            if name in NESTED
+            # For speed all values are encoded at once. JSON escapes the line breaks of texts, so
+            # one in the output is always a separator.
+            else encode(column)[1:-1].split("\n")
             for name, column in block.items()
+            if column
         ]
         lines = "".join(map(line.__mod__, zip(*values, strict=True)))
         file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
-
-
-def _as_json(values: Sequence[Any]) -> list[str]:
-    """Return each value as JSON. No value may be a list or a struct.
-
-    For speed, all values are encoded at once, and the result is split at line breaks.
-    """
-    # JSON escapes the line breaks of texts, so one in the output is always a separator.
-    encode = json.JSONEncoder(allow_nan=False, separators=("\n", ": ")).encode
-    return encode(values)[1:-1].split("\n") if values else []
 
 
 def _write_cells(

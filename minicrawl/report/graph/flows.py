@@ -22,14 +22,12 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.opic.ledger.money import PARTS
 from minicrawl.ports import Progress
-from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.snapshot import Numbers, Snapshot
 from minicrawl.states import State
 from minicrawl.store import questions
 from minicrawl.store.questions import Spendings
 from minicrawl.store.stored_links import unpack, unpack_plain, unpack_written
 from minicrawl.store.trouble import reporting_damage
-
-Numbers = NDArray[np.int64]
 
 
 class CashFlows(NamedTuple):

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import flows
-from minicrawl.report.saved_ranks import scores
+from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.snapshot import Snapshot, refuse_without_links
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, rank_row, rank_scores
 
-Floats = NDArray[np.float64]
 Groups = NDArray[np.int32]
 
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.graph.csr import Csr
@@ -26,6 +25,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.graph.flows import links_as_written
 from minicrawl.report.snapshot import (
     LABELS,
+    Numbers,
     Snapshot,
     page_of,
     places_of_largest,
@@ -38,8 +38,6 @@ from minicrawl.store.derived.file import reading_beside
 FEW_STEPS = 20_000
 _MANY_OF = 8
 """An index is used while at most `FEW_STEPS`, or an eighth of its steps, are newer."""
-
-Numbers = NDArray[np.int64]
 
 
 class LinkedPage(NamedTuple):

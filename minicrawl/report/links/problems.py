@@ -36,8 +36,8 @@ from minicrawl.report.links.verdicts import (
     verdict_of_check,
     verdicts,
 )
-from minicrawl.report.selected_pages import Pages, pages_of_host
-from minicrawl.report.snapshot import LABELS, Snapshot, refuse_without_links, urls
+from minicrawl.report.selected_pages import pages_of_host
+from minicrawl.report.snapshot import LABELS, Pages, Snapshot, refuse_without_links, urls
 from minicrawl.states import LinkVerdict, State
 from minicrawl.store import request_log
 from minicrawl.store.derived.checks import all_checks, all_findings

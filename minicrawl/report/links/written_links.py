@@ -20,9 +20,10 @@ from minicrawl.report.graph.flows import final_pages, linked_from, page_links
 from minicrawl.report.links.backlinks import linking_pages, standing_for
 from minicrawl.report.links.problems import GAP, BrokenLink
 from minicrawl.report.links.verdicts import ROWS_AT_ONCE
-from minicrawl.report.selected_pages import Block, Pages, PageSelection, selected_pages
+from minicrawl.report.selected_pages import Block, PageSelection, selected_pages
 from minicrawl.report.snapshot import (
     LABELS,
+    Pages,
     Snapshot,
     page_of,
     places_of_largest,

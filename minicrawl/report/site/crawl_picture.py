@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,30 +21,26 @@ _LONGEST_LABEL = 48
 _LARGEST_MARK = 60
 _TIME = "running time, s"
 Samples = Sequence[Sample]
+Pages = Mapping[str, int]
+"""Largest hosts, and their pages."""
+HostLinks = Mapping[tuple[str, str], int]
+"""Number of links from one of them to another."""
 Value = Callable[[Sample], float | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostLinks:
-    """Largest hosts by pages, and the number of links between each two."""
-
-    pages: Mapping[str, int]
-    links: Mapping[tuple[str, str], int]
-
-
-def draw_crawl(file: Path, title: str, samples: Samples, hosts: HostLinks) -> None:
+def draw_crawl(file: Path, title: str, samples: Samples, pages: Pages, links: HostLinks) -> None:
     """Write the picture as PNG or SVG, by the suffix of the file."""
-    canvas = crawl_picture(title, samples, hosts)
+    canvas = crawl_picture(title, samples, pages, links)
     with replacing(file) as out:
         canvas.savefig(out, format=file.suffix[1:].lower(), dpi=_DPI)
     pyplot().close(canvas)
 
 
-def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
+def crawl_picture(title: str, samples: Samples, pages: Pages, links: HostLinks) -> Any:
     """Return a pyplot figure with the curves above and the hosts below."""
     heights = [_ROWS * _ROW_HEIGHT]
-    if hosts.pages:
-        heights.append(max(_LEAST_HEIGHT, _HOST_HEIGHT * len(hosts.pages)))
+    if pages:
+        heights.append(max(_LEAST_HEIGHT, _HOST_HEIGHT * len(pages)))
     canvas = pyplot().figure(figsize=(_PICTURE_WIDTH, sum(heights)), layout="constrained")
     parts = canvas.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
     places = list(parts[0].subplots(_ROWS, _COLUMNS).flat)
@@ -56,9 +51,9 @@ def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
         _draw_fit(place, degrees)
     for lower in parts[1:]:
         bars, matrix = lower.subplots(1, 2)
-        rows = range(1, len(hosts.pages) + 1)
-        row_of = dict(zip(hosts.pages, rows, strict=True))
-        bars.barh(rows, list(hosts.pages.values()), color="C1")
+        rows = range(1, len(pages) + 1)
+        row_of = dict(zip(pages, rows, strict=True))
+        bars.barh(rows, list(pages.values()), color="C1")
         # Shortened in the middle: hosts of a site differ at the beginning. A $ starts math mode.
         half = _LONGEST_LABEL // 2
         labels = (
@@ -72,17 +67,15 @@ def crawl_picture(title: str, samples: Samples, hosts: HostLinks) -> Any:
         bars.set_yticks(rows, names, fontsize="small")
         bars.set(xlabel="pages", ylim=(len(rows) + 0.5, 0.5))
         bars.set_title("largest hosts", loc="left")
-        points = [(row_of[target], row_of[source]) for source, target in hosts.links]
+        points = [(row_of[target], row_of[source]) for source, target in links]
         matrix.set(xlabel="to host", ylabel="from host", xlim=(0.5, len(rows) + 0.5))
         matrix.set(ylim=(len(rows) + 0.5, 0.5))
         matrix.set_xticks(rows, rows, fontsize="x-small")
         matrix.set_yticks(rows, rows, fontsize="x-small")
         matrix.set_title("links between them; larger marks are more links", loc="left")
         if points:
-            most = math.log1p(max(hosts.links.values()))
-            sizes = [
-                _LARGEST_MARK * (math.log1p(links) / most) ** 2 for links in hosts.links.values()
-            ]
+            most = math.log1p(max(links.values()))
+            sizes = [_LARGEST_MARK * (math.log1p(n) / most) ** 2 for n in links.values()]
             matrix.scatter(*zip(*points, strict=True), s=sizes, marker="s")
     canvas.suptitle(title)
     return canvas

@@ -11,14 +11,12 @@ from array import array
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minicrawl.opic.ledger.books import StepKind
-from minicrawl.report.snapshot import Snapshot
+from minicrawl.report.snapshot import Pages, Snapshot
 from minicrawl.store import questions
 
 _ALL_STEPS = (1 << 63) - 1
-Pages = NDArray[np.int64]
 
 
 class Discovery(NamedTuple):

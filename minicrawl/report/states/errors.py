@@ -23,8 +23,8 @@ import numpy as np
 
 from minicrawl.report.progress.crawl_status import Status
 from minicrawl.report.progress.samples import MOST_AT_ONCE
-from minicrawl.report.selected_pages import Pages, hosts_named, pages_of_host
-from minicrawl.report.snapshot import LABELS, Snapshot, snapshot
+from minicrawl.report.selected_pages import hosts_named, pages_of_host
+from minicrawl.report.snapshot import LABELS, Pages, Snapshot, snapshot
 from minicrawl.states import CUT, FAILURES, REFUSALS, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.records import NOT_ASKED, FetchRow

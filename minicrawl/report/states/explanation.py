@@ -19,7 +19,7 @@ from minicrawl.config.host_settings import HOST_SETTINGS, rules_for
 from minicrawl.model import FULL_VALUE, PageId
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress
-from minicrawl.report.graph.flows import Numbers, flows
+from minicrawl.report.graph.flows import flows
 from minicrawl.report.links.backlinks import indexed_linking_pages, standing_for
 from minicrawl.report.saved_ranks import (
     Convergence,
@@ -30,7 +30,7 @@ from minicrawl.report.saved_ranks import (
     scores,
 )
 from minicrawl.report.selected_pages import COLUMNS, page_row
-from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.report.snapshot import Numbers, Snapshot, page_of
 from minicrawl.report.states.errors import remedy, trouble_of_host
 from minicrawl.report.waiting_pages import QueuePosition, queue_position
 from minicrawl.states import CUT, State

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from minicrawl.ports import unreported
-from minicrawl.report.graph.flows import Numbers
 from minicrawl.report.links.backlinks import linking_pages, standing_for
 from minicrawl.report.saved_ranks import Floats
-from minicrawl.report.snapshot import Snapshot, page_of, snapshot
+from minicrawl.report.snapshot import Numbers, Snapshot, page_of, snapshot
 from minicrawl.report.states.explanation import MOST_MOMENTS, gifts_to, history_of
 from minicrawl.web.urls import split
 from tests.stores import B, HandCrawl
