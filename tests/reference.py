@@ -22,6 +22,7 @@ import click
 
 import minicrawl
 from minicrawl import ExportRow, cli, ext
+from minicrawl.cli.crawl.notices import NOTICES
 from minicrawl.cli.options import OWN_OPTIONS, SettingOption
 from minicrawl.config.declaration import Setting, differs
 from minicrawl.config.table import SECTIONS, TABLE
@@ -289,6 +290,7 @@ def files_page() -> str:
         "without the store; its file `index.db` is derived and may be deleted at any time",
         f"{store}{EARLIER}": "the captures of the earlier archive that `--dedupe-with` named, to "
         "which new web archives refer; without it they are whole",
+        f"{store}{NOTICES}": "what the hook of `--notify` has not taken yet; the next run posts it",
         f"{store}{COOKIES}": "the cookies of the crawl (`--cookies`), readable by its owner only; "
         "without it sites begin new sessions",
         f"{store}{CONTROL}": "the socket that controls a running crawl; a kill leaves it, and the "

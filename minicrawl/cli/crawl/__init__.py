@@ -6,6 +6,7 @@ preview   `crawl --dry-run`
 session   one run: its summary and exit code
 watching  progress, signals and keys while a crawl runs
 logs      events as log lines
+notices   what --notify posts after a run
 
 display        the panel or the lines that show a running crawl
 display_state  what they show, and its text

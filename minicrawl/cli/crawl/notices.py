@@ -42,7 +42,8 @@ PAUSES_S = (2.0, 8.0, 30.0)
 _MOST_ROWS = 100
 """Rows of each list in a document. `minicrawl changes` and `broken` have all of them."""
 _MOST_WAITING = 100
-_FILE = "-notices"
+NOTICES = "-notices"
+"""Suffix of the file with the documents that wait."""
 
 
 def refuse_without_secret(settings: Settings) -> None:
@@ -55,7 +56,7 @@ def notify(settings: Settings, run: Mapping[str, object], at: float) -> str:
     """Post what a run has changed; return why a document could not be delivered, or ""."""
     store, url = settings.storing.store, settings.network.notify
     assert url is not None, "somebody is to be notified"
-    place = file_beside(store, _FILE)
+    place = file_beside(store, NOTICES)
     waiting: list[str] = []
     with suppress(FileNotFoundError):
         waiting = place.read_text(encoding="utf-8").splitlines()
