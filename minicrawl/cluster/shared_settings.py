@@ -53,6 +53,7 @@ _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
         *("bind-address", "name-server", "browser", "render-workers", "cookies", "warc"),
+        "host-setting",  # it may have the login of a proxy
     )
 )
 OF_A_RUN = ("new-pages", "for", "bytes")
@@ -61,6 +62,7 @@ _OF_ONE_MACHINE = {
     "check": "gather, then continue the gathered store with it",
     "requisites": "gather, then continue the gathered store with it",
     "links": "without links the log of a shard is cut, and batches are sent again from it",
+    "notify": "no machine knows all that a run has changed",
     "dedupe-with": "other nodes do not have its file",
     "deterministic": "the order depends on when batches of other shards arrive",
 }

@@ -198,8 +198,6 @@ def _refuse_conflicts(request: CrawlRequest) -> None:
         cluster_door()
         if given["sink"]:
             raise click.UsageError("--sink and --cluster cannot be combined")
-        if request.loaded.settings.network.notify:
-            raise click.UsageError("--notify and --cluster cannot be combined")
     for companion in companions():
         companion.refuse(request)
     if given["quiet"] and given["verbose"]:
