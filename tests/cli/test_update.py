@@ -13,7 +13,7 @@ from minicrawl.cli import main
 from minicrawl.dashboard.views import Views
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
-from minicrawl.states import Pause
+from minicrawl.states import RetryPolicy
 from tests.cli.calls import Captured, as_json, refusal
 
 HOST = "site.example"
@@ -208,7 +208,7 @@ def test_an_update_of_a_site_that_is_down_exits_with_3(site: Site) -> None:
 def test_an_update_counts_the_pages_of_a_host_that_is_down(
     site: Site, capsys: Captured, monkeypatch: pytest.MonkeyPatch, is_robots_current: bool
 ) -> None:
-    monkeypatch.setattr(Pause, "after", lambda *_: 0.0)
+    monkeypatch.setattr(RetryPolicy, "pause_s", lambda *_: 0.0)
     web, _ = site
     web.texts |= {f"/{n}": f"page {n}" for n in range(20)}
     assert main(["crawl", f"http://{HOST}/", "--scope", "host", "-q"]) == 0

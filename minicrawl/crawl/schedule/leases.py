@@ -159,8 +159,10 @@ class LeaseScheduler:
         url = self._recorder.pages.url_of(document.page)
         age_s = self._clock.today() - document.last_at
         return any(
-            age_s >= interval_s and (pattern == url or re.search(pattern, url))
+            pattern == url
+            or (re.fullmatch if pattern.startswith("http") else re.search)(pattern, url)
             for pattern, interval_s in self._watch
+            if age_s >= interval_s
         )
 
     def look_for_dead(self) -> None:
