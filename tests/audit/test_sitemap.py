@@ -27,8 +27,8 @@ def store(tmp_path: Path) -> Path:
 
 def paths(file: Path) -> set[str]:
     entries = list(stated_entries(file.read_bytes(), f"{HOST}/"))
-    assert all(entry.changed for entry in entries)
-    return {entry.url.removeprefix(HOST) for entry in entries}
+    assert all(changed for _, changed in entries)
+    return {url.removeprefix(HOST) for url, _ in entries}
 
 
 def test_a_sitemap_lists_canonical_pages_that_may_be_indexed(store: Path, tmp_path: Path) -> None:
