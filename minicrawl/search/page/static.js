@@ -161,6 +161,7 @@ const expected = ({ where, places }, other) => {
 };
 
 // The score of a page for words, as the ranking of the server has it, but for what is only in texts.
+// Headings count less than there, since two words may be in different ones.
 const scored = (about, page, looked, pieces, total) => {
   const hits = looked.map((one) => one.pages.get(page)), count = looked.length;
   let score = 0, share = 0, named = 0, written = 0, titled = 0, inTitle = 0, title = 0, near = 0, isForm = false, isNear = true;
@@ -192,7 +193,7 @@ const scored = (about, page, looked, pieces, total) => {
   const says = inTitle && inTitle >= title ? titled : 0, exact = inTitle / count * Math.min(1, inTitle / (title || 1));
   const isPhrase = count > 1 && hits.every(Boolean) && together(page, looked, true);
   const importance = (100 - about.importance.findIndex((pages) => pages > page)) / 100;
-  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 8 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && written > 0)))
+  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 5 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && written > 0)))
     * (1 + 2.5 * importance / count) * (1 + 6 * (count > 1 ? near / (count - 1) : 0)) * (isForm ? OF_FORMS : 1);
   return { frequency: score, score: all, isNear };
 };
@@ -206,7 +207,7 @@ const inBlocks = (rows) => {
 
 // Adds the pages of other forms of a word, which count less than the word itself.
 const withForms = async (about, one, isLast) => {
-  const pages = new Map(one.pages), endings = isLast && one.word.length > 1 ? one.endings.slice(0, MOST_ENDINGS) : [];
+  const pages = new Map(one.pages), endings = isLast && one.word.length > 1 && one.pages.size < ENOUGH ? one.endings.slice(0, MOST_ENDINGS) : [];
   // As `postgresql` for `postgres`: no stemmer knows all endings.
   const longer = one.word.length < 6 ? [] : one.endings.filter((other) => other.length <= one.word.length * 4 / 3);
   for (const [others, factor] of [[[...one.forms, ...longer], FORM], [endings, ENDING]]) for (const other of others) {
