@@ -12,7 +12,7 @@ import pytest
 
 from minicrawl import Settings
 from minicrawl.cli import main
-from minicrawl.cli.companions import CrawlRequest
+from minicrawl.cli.companions import Companion, CrawlRequest
 from minicrawl.config import load
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.settings import with_stored_settings
@@ -128,16 +128,18 @@ def settings_of(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Settin
     """Return the settings of the crawl that this command line would run."""
     found: list[Settings] = []
 
-    def crawl(_context: object, asked: CrawlRequest) -> None:
-        loaded, given = asked.loaded, asked.given
-        store = loaded.settings.storing.store
-        if given["demo"]:
-            loaded = demo_settings(loaded, given["demo_pages"], "127.0.0.1:1")
-        found.append((loaded if given["fresh"] else with_stored_settings(loaded)).settings)
-        assert found[-1].storing.store == store
+    class Recorder(Companion):
+        def crawls_instead(self, request: CrawlRequest) -> bool:
+            loaded, given = request.loaded, request.given
+            store = loaded.settings.storing.store
+            if given["demo"]:
+                loaded = demo_settings(loaded, given["demo_pages"], "127.0.0.1:1")
+            found.append((loaded if given["fresh"] else with_stored_settings(loaded)).settings)
+            assert found[-1].storing.store == store
+            return True
 
     with monkeypatch.context() as patched:
-        patched.setattr("minicrawl.cli.crawl.command._crawl_here", crawl)
+        patched.setattr("minicrawl.cli.crawl.command.companions", lambda: [Recorder()])
         assert main(["crawl", *arguments]) == 0, arguments
     return found[0]
 
