@@ -10,8 +10,6 @@ was rejected: it needs kept bodies, and it too hands a page over twice if a kill
 cursor moves.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from inspect import isawaitable

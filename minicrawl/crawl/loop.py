@@ -8,8 +8,6 @@ begins nothing, and ends only when it is stopped or its time is over.
 news    an event that may let another page have its turn
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace

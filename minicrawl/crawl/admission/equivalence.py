@@ -13,8 +13,6 @@ proof   hash of the difference between two pages that show a rule: a value, a pa
 fold    replace a URL by the one that a rule makes of it
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -8,8 +8,6 @@ that seeds redirect to, and pages of hosts with sitemaps to read are judged in t
 waits again when a shorter path to it is found, or when the scope becomes wider.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -17,8 +17,6 @@ suspicious title that two pages of a host had, but for numbers: from then on pag
            nothing to be compared with, and count as barren for their links
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The gate: decides which pages may be fetched at all, by the user's scope and limits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import cast
 

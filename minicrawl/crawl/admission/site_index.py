@@ -6,8 +6,6 @@ network    address of a host, if known and public: an IPv4 address or an IPv6 /6
 strangers  hosts of different sites
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable
 from ipaddress import IPv4Address, ip_address

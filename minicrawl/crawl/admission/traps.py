@@ -14,8 +14,6 @@ allowance      its host, site or network has had as many pages as it has earned
 twin           content has proven that its URL leads to another page
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

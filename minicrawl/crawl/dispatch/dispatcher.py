@@ -6,8 +6,6 @@ when the obstacle is gone. While many pages are closed in a row, the loop runs o
 between.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 from math import inf

@@ -5,8 +5,6 @@ its pages begins a turn, unless it is a sitemap that takes long. The slot of a t
 whatever happens.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine, Set
 from dataclasses import dataclass, field

@@ -22,8 +22,6 @@ cash while their host waits: so after half of the waiting hosts were admitted on
 them are, and those without room wait again with new ranks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -7,8 +7,6 @@ Law: pauses longer than `shards.LONG_PAUSE_S`, and the trouble of a host, are st
 a shard, which may move at any moment, stores all pauses.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

@@ -12,8 +12,6 @@ free       a few times the usual cost
 excess     cost of a request beyond the free cost
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from math import inf
 

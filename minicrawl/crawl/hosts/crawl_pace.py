@@ -9,8 +9,6 @@ this is stored: a resumed run has the pace from its first request on. Of several
 pace, each has a share of the rates, and sends no request before the others have agreed to it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from dataclasses import replace
@@ -71,13 +69,13 @@ class CrawlPace:
         self.shares: AddressShares | None = None
 
     @classmethod
-    def of(cls, politeness: Politeness, clock: Clock) -> CrawlPace | None:
+    def of(cls, politeness: Politeness, clock: Clock) -> "CrawlPace | None":
         """Return the pace that the settings ask for, or None."""
         is_limited = politeness.max_rate is not None or politeness.hours is not None
         return cls(politeness, clock) if is_limited else None
 
     @classmethod
-    def of_host(cls, politeness: Politeness, host: str, clock: Clock) -> CrawlPace | None:
+    def of_host(cls, politeness: Politeness, host: str, clock: Clock) -> "CrawlPace | None":
         """Return the pace that the settings of a host ask for, or None."""
         rules = rules_for(politeness.host_settings, host)
         rate, hours = (rules.get(name) for name in ("max-rate", "hours"))
@@ -143,7 +141,7 @@ class CrawlPace:
                 if isinstance(self._clock, StepClock):  # it stands still, as a turn is under way
                     self._clock.pass_to(now + wait_s)
 
-    def follow(self, former: CrawlPace | None, now: float) -> None:
+    def follow(self, former: "CrawlPace | None", now: float) -> None:
         """Take the place of the former pace from now on, with its share of the rates."""
         if former is not None:
             self._share, self.shares = former._share, former.shares

@@ -5,8 +5,6 @@ new.example wait. new.example is next if all hosts that were never charged have 
 together, otherwise b.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator

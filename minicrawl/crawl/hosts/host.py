@@ -10,8 +10,6 @@ strike  failure that counts against the host: it did not answer, or asked us to 
 silent  host whose last request got no response, or that has not been contacted yet
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import inf
 
@@ -45,7 +43,7 @@ class NameState:
     answers: bool = False  # the last request was answered
     answer_s: float | None = None  # mean time of its responses
     pace: CrawlPace | None = None  # its own, if limited
-    hosts: list[Host] = field(default_factory=list, repr=False)
+    hosts: list["Host"] = field(default_factory=list, repr=False)
 
     @property
     def was_asked(self) -> bool:

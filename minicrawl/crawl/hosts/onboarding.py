@@ -23,8 +23,6 @@ Laws (RFC 9309): no page is requested before robots.txt was answered. Sitemaps c
 large ones take turns with them (see `sitemap_queue`).
 """
 
-from __future__ import annotations
-
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.events import Listener

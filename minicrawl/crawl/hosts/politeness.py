@@ -27,8 +27,6 @@ Law: a host has at most `per_host` requests at once.
 side request  request for robots.txt or a sitemap; it precedes the host's own pages
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush

@@ -17,8 +17,6 @@ needed. Rules longer than `MOST_RECALLED_AT_ONCE` are parsed outside the loop. A
 have contacted a known host a moment ago: its delay runs from the start.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Callable

@@ -8,8 +8,6 @@ failures included.
 idle     turn that holds no request now: it waits for another host, or until a file is parsed
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager

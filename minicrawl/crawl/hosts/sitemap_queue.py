@@ -12,8 +12,6 @@ times that `sitemap_revisits` chooses; other runs read each sitemap once.
 by   the host whose robots.txt led to a sitemap
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 

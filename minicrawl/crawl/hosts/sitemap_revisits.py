@@ -18,8 +18,6 @@ Example: a sitemap is read at 0 s, and again after 20 pages, at 20 s, without a 
 1/2 in 20 s, so it is due at 40 s. Then it has changed: 3/2 in 40 s, so it is due at 54 s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

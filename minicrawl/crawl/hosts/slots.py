@@ -31,8 +31,6 @@ seed     host of a URL that the user named; with all hosts that its pages led to
          family. A site that a seed's site led to is a family within it (`opic.families`)
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -73,7 +71,7 @@ class Standing(IntEnum):
     """Its last request was not answered."""
 
     @classmethod
-    def of(cls, host: Host, *, is_known: bool = True) -> Standing:
+    def of(cls, host: Host, *, is_known: bool = True) -> "Standing":
         """Return the standing of a host; `is_known` is False before its rules are."""
         if host.shared.answers:
             return cls.PROVEN if host.pages else cls.STRANGE

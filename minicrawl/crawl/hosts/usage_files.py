@@ -5,8 +5,6 @@ Laws: such a file passes the checks of a sitemap, but for the scope. One that fa
 states nothing. A redirect counts as one file more, and no host has more than `_MOST_FILES`.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 from minicrawl.crawl.admission.scope import ScopeGate

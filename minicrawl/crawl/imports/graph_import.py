@@ -8,8 +8,6 @@ weight  whole number. Whole weights up to 2^53 are kept, others are scaled so th
         2^31; if all are equal, none is stored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ kept for the pages that need them, if the user asks for that. No request goes ov
 revisit  record without a body: the page repeats an earlier response, its own or another page's
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

@@ -26,8 +26,6 @@ Laws: each row is written once, in the order of arrival. A slow disk delays no r
 rows in memory reach a limit. A failed write stays first in the queue, and nothing overtakes it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine

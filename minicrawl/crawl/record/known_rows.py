@@ -9,8 +9,6 @@ SQLite waits for Python's global lock, for milliseconds if the crawl is busy, an
 times per query, however many pages the query has.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

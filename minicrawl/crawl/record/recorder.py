@@ -10,11 +10,8 @@ counters    numbers that `status` shows
 committer   writes all of these
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from minicrawl.config import Order
 from minicrawl.crawl.record.archiving import NOWHERE, ArchiveSinks
@@ -27,7 +24,7 @@ from minicrawl.crawl.record.known_rows import (
     UrlLookup,
 )
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive
-from minicrawl.crawl.shards import WHOLE
+from minicrawl.crawl.shards import WHOLE, Membership
 from minicrawl.frontier.importance import CurrentShares
 from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
 from minicrawl.frontier.url_table import Meeting
@@ -40,9 +37,6 @@ from minicrawl.store import tables
 from minicrawl.store.derived import pings
 from minicrawl.store.records import FetchRow, HostRow, StepRow, WrittenRow, check_of
 from minicrawl.store.writer import StoreWriter
-
-if TYPE_CHECKING:
-    from minicrawl.crawl.shards import Membership
 
 
 class Recorder:

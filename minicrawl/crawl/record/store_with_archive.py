@@ -3,8 +3,6 @@
 Law: a response is kept before the step that it led to is in the store.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from minicrawl.archive.pruning import PruneRules, Pruning

@@ -6,8 +6,6 @@ are kept, with their error bound, if it is small enough to mean something. The n
 starts from the stored ranks.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import dataclass

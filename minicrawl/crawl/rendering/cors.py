@@ -9,8 +9,6 @@ nothing. Requests carry no logins or cookies, so `*` in a response stands for al
 safe   header that any form or image could have sent as well
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

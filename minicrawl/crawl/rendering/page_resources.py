@@ -19,8 +19,6 @@ own         at the origin that requests it; after redirects, only if each of the
 preflight   OPTIONS request that asks another origin whether it accepts these headers
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import re

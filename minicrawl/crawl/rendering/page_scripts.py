@@ -4,8 +4,6 @@ Laws: no page opens a window, a dialog or a way to other machines; shadow roots 
 us. A page is read as the HTML of its DOM, with each shadow tree where it is shown.
 """
 
-from __future__ import annotations
-
 BEFORE_SCRIPTS = """(() => {
   const attach = Element.prototype.attachShadow;
   Element.prototype.attachShadow = function (init) {

@@ -10,8 +10,6 @@ template   pages of a host with the same scripts
 gain       link that the page does not have without its scripts, or a redirect
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 
 from minicrawl.model import ParsedPage, Scripting, ScriptKind

@@ -5,8 +5,6 @@ has cost least is next. A worker that ends is replaced, and so is one after `MOS
 a browser accumulates memory. After `close` no process is left.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

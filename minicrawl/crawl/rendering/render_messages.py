@@ -7,8 +7,6 @@ The crawl sends RENDER, and then NEXT after each message, until that is `Rendere
 An ANSWER has the number of the `ResourceRequest` that it answers.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path

@@ -6,8 +6,6 @@ its host is requested, and the bytes of waiting pages are bounded; requests of a
 being rendered are not affected.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, nullcontext

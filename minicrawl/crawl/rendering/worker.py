@@ -29,8 +29,6 @@ channel is closed. However it ends, its browser ends with it. The browser sends 
 own: no updates, no accounts, no form hints.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import os
@@ -40,9 +38,9 @@ import socket
 import tempfile
 from contextlib import suppress
 from time import process_time
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
-from playwright.async_api import Browser, Error as BrowserError, async_playwright
+from playwright.async_api import Browser, Error as BrowserError, Playwright, async_playwright
 
 from minicrawl.archive.packing import AnswerPacker
 from minicrawl.crawl.rendering.browser_page import BrowserPage, PageEnded, RenderedDom, error_line
@@ -61,9 +59,6 @@ from minicrawl.model import ParsedPage
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.scanner import ParseOptions
 from minicrawl.web.urls import resolve
-
-if TYPE_CHECKING:
-    from playwright.async_api import Playwright
 
 _BOM = b"\xef\xbb\xbf"
 """Byte order mark: the DOM is UTF-8, in whichever encoding the server sent the page."""

@@ -15,8 +15,6 @@ since   first failed request after the page was last read
 last    last failed request
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

@@ -5,8 +5,6 @@ the most important page first, not the nearest, so it often finds a long path to
 shorter one. Then a page that was refused waits again.
 """
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

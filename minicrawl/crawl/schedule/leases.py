@@ -35,8 +35,6 @@ lease    right of a page, and with it its host, to a turn
 balance  fetches that reading again is owed, of the crawl or of a host
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -7,8 +7,6 @@ worth   the value that the strategy orders pages by, see `worth`
 listed  among the best waiting pages of its host, see `watched_pages`. An empty list is made anew.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence

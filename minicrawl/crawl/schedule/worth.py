@@ -17,8 +17,6 @@ day its worth is 2 × .069. A hub whose readings of two weeks found 30 new links
 weeks. After a day it is worth 1.43 more, if the average page holds a unit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 from random import Random

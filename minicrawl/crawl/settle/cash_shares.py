@@ -13,8 +13,6 @@ weights are 0, the links share alike. A weigher that raises ends the crawl: to g
 as nobody asked, and the steps of a store stay for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import cast
 

@@ -9,8 +9,6 @@ thin       page with hardly any text
 original   page that has a content and stands for itself; other pages with it are its aliases
 """
 
-from __future__ import annotations
-
 from collections.abc import Set
 
 import numpy as np

@@ -13,8 +13,6 @@ overtake   get more than the original, by a margin
 strangers  pages of different sites
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 

@@ -5,8 +5,6 @@ Pure: a fetch result in, an outcome out. The retry policies are in the table of 
 chain    consecutive redirects, and the cookies that came with them
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -100,11 +98,11 @@ class RedirectChain(NamedTuple):
     begun_at: tuple[int, ...] = ()
     """Pages where the chain began, if cookies are kept."""
 
-    def led_on(self, page: PageId, *, has_jar: bool, sets_cookies: bool) -> RedirectChain:
+    def led_on(self, page: PageId, *, has_jar: bool, sets_cookies: bool) -> "RedirectChain":
         begun_at = self.begun_at or (page,) if has_jar else ()
         return RedirectChain(self.hops + 1, self.sets_cookies or sets_cookies, begun_at)
 
-    def joined(self, other: RedirectChain) -> RedirectChain:
+    def joined(self, other: "RedirectChain") -> "RedirectChain":
         begun_at = dict.fromkeys((*self.begun_at, *other.begun_at))
         return RedirectChain(
             max(self.hops, other.hops),

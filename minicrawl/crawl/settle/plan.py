@@ -11,8 +11,6 @@ is /, which is not read yet, and that of /b is /d.
 If canonical URLs form a cycle, the page read last stands for itself.
 """
 
-from __future__ import annotations
-
 from minicrawl.model import PageId
 from minicrawl.states import State
 from minicrawl.web.responses.challenges import COOKIE_WALL

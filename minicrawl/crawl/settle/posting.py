@@ -7,8 +7,6 @@ page that was read spends the cash it got since along its stored links: a replay
 request. The crawl loop posts a few per round, at most `Order.replay` per fetch.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from time import perf_counter

@@ -7,10 +7,8 @@ cookie, and the redirects lead back to it with one, it is requested again.
 chain   consecutive redirects that led to a page
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
@@ -30,13 +28,11 @@ from minicrawl.crawl.settle.outcome import (
 )
 from minicrawl.crawl.settle.plan import plan_of_reading, why_endless, why_too_long
 from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import NO_SCRIPTS, Originals, PageId, ScriptKind
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store.page_columns import Numbers
-
-if TYPE_CHECKING:
-    from minicrawl.crawl.turns.turn import Turn
 
 _COPIES = (State.ALIAS, State.TWIN)
 """States of pages that recommend nobody."""

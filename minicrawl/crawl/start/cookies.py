@@ -6,8 +6,6 @@ its owner can read the file, which is replaced as a whole. If the crawl is kille
 the cookies of the last `SAVE_EVERY_S`; a site sets them again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

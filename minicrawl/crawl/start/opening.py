@@ -6,8 +6,6 @@ seed that is added to a crawl later gets no less than the first ones did, even i
 before. A page is endowed once.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, closing
 from functools import partial

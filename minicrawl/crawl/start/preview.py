@@ -3,13 +3,10 @@
 Law: only robots.txt files are requested, no page. The preview writes to the caller's store.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
@@ -26,9 +23,7 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
 from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
-
-if TYPE_CHECKING:
-    from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.sitemaps.sitemap import Sitemap
 
 _LOOKS_EVERY_S = 0.05
 

@@ -7,8 +7,6 @@ is reported before the first request as well.
 Law: a crawl that renders nothing imports nothing of `crawl.rendering`.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 

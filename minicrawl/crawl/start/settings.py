@@ -1,7 +1,5 @@
 """Settings that a store keeps."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from minicrawl.config import Loaded, Settings

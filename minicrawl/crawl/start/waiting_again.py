@@ -19,8 +19,6 @@ A page that an earlier run refused waits again only when the reason is gone:
 With --refresh, other pages that failed are requested again as well (`schedule.dead_targets`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

@@ -7,8 +7,6 @@ too long, or does not arrive, ends its connection; it costs the crawl nothing. A
 have a socket runs without one, and says so.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import stat

@@ -7,8 +7,6 @@ number of workers, and now and then some time for the importance of pages. Witho
 steering costs nothing.
 """
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Mapping, Sequence

@@ -12,8 +12,6 @@ that bring few never wait for that.
 late   the new URLs so far are not paid for yet
 """
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 from collections.abc import AsyncIterator, Iterator, Sequence

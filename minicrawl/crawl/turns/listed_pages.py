@@ -7,8 +7,6 @@ links of a seed. At most `max_sitemaps` sitemaps of a host count as listed by an
 chain of indexes ends.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from minicrawl.crawl.hosts.sitemap_queue import SitemapQueue

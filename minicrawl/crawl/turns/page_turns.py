@@ -5,15 +5,13 @@ lease when the turn ends or is suspended (`turn_ends`). Large pages wait for one
 `LargePages`). The cost of a page is charged to its host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING
 
 from minicrawl.crawl.admission.traps import TrapDetector
 from minicrawl.crawl.events import Asked, Warned
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.hosts.slots import RequestSlots, Standing
+from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.turns.large_pages import LargePages
 from minicrawl.crawl.turns.turn import Turn
@@ -34,9 +32,6 @@ from minicrawl.ports import Timed, Visit
 from minicrawl.states import State
 from minicrawl.web.responses.types import FROM_SEEDS, types_of
 from minicrawl.web.sitemaps.sitemap import Sitemap
-
-if TYPE_CHECKING:
-    from minicrawl.crawl.parts import CrawlContext
 
 _PLAIN = OwnRequest(method="")
 _GAVE_PLACE = Failed(

@@ -6,8 +6,6 @@ request_url URL as sent, with session marks if the server insists on them
 chain       consecutive redirects that led to the page
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ Very many links, and listed sitemaps, become known block by block before. A requ
 off says nothing about the page, and uses up no try.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter

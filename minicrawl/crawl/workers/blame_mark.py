@@ -7,8 +7,6 @@ crashes.
 Law: the mark is set whenever a call runs, and 0 whenever the child waits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Coroutine, Generator
 from mmap import mmap
 from types import coroutine

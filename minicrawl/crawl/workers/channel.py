@@ -24,8 +24,6 @@ Law: each message arrives whole and in order, however the bytes are split on the
 without an event loop uses the functions of `messages` on the socket itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import pickle
 import socket

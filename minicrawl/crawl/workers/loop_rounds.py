@@ -12,8 +12,6 @@ Each round releases the pages of the next one. Refused: each waiting page looks 
 each iteration. With 80 pages under way, that would resume 80 tasks per iteration.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

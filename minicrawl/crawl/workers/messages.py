@@ -4,8 +4,6 @@ Laws: a message is a length in four bytes and a pickle, so the two ends must tru
 Processes that must start quickly import this module, so it imports next to nothing.
 """
 
-from __future__ import annotations
-
 import os
 import pickle
 import socket

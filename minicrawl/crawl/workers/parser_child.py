@@ -4,8 +4,6 @@ Law: the child imports what its tasks need, and next to nothing else, as the fir
 crawl waits for it to start.
 """
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from contextlib import suppress

@@ -5,8 +5,6 @@ own page, and its host is charged for the time. A waiting body is not held in me
 bodies have cost least so far is next.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress

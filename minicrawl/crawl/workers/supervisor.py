@@ -27,8 +27,6 @@ child that ends with the mark at 0 has ended between two calls: each of them may
 all are to blame.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

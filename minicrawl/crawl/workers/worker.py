@@ -6,15 +6,13 @@ It imports only what it needs to fetch and to parse.
 `supervisor` describes calls and replies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import sys
 from enum import IntEnum
 from functools import partial
 from time import process_time
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, assert_never
+from typing import Any, NamedTuple, TypeAlias, assert_never
 
 from minicrawl.crawl.workers.blame_mark import BlameMark, marked
 from minicrawl.crawl.workers.channel import PickleChannel
@@ -26,9 +24,7 @@ from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.garbage_collector import freeze_loaded_objects
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
 from minicrawl.ports import Parse, Timed
-
-if TYPE_CHECKING:
-    from minicrawl.web.sitemaps.sitemap import Sitemap
+from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
 class WorkerCommand(IntEnum):
@@ -66,7 +62,7 @@ class VisitReply(NamedTuple):
         return self.number, packed, tuple(page) if type(page) is ParsedPage else page, cost_s
 
     @classmethod
-    def unpacked(cls, packed: PackedReply) -> VisitReply:
+    def unpacked(cls, packed: PackedReply) -> "VisitReply":
         number, fetched, page, cost_s = packed
         if type(fetched) is tuple:
             fetched = Response(*fetched)

@@ -4,8 +4,6 @@ Law: a page is a function of its target and of the number of pages sent before. 
 `PAGES` pages, each with links to the next ones.
 """
 
-from __future__ import annotations
-
 import re
 from calendar import Calendar
 from collections.abc import Callable, Iterable
