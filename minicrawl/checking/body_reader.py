@@ -1,7 +1,5 @@
 """Reads long bodies of checked URLs in a process that can be killed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from io import BytesIO
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Judges whether the answers to a crawler and to a browser differ in what they say."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -164,7 +162,7 @@ def _value(field: str, answer: PageAnswer) -> str:
             return "noindex" if answer.page.noindex else "may be indexed"
 
 
-def _difference(field: str, sides: _Sides, noun: str) -> Difference:
+def _difference(field: str, sides: "_Sides", noun: str) -> Difference:
     ours, theirs = (f"{counted(len(own), noun)} of its own" for own in sides.own)
     return Difference(field, ours, theirs)
 

@@ -8,8 +8,6 @@ hops   a URL and its result, then each URL that a redirect led to and its result
        a state tells why no request was sent
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial

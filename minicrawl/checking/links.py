@@ -4,8 +4,6 @@ Law: a URL is requested at most once per day. Styles and missing pages are reque
 checks did not come to their end, because what was read in them is not kept.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Set

@@ -9,8 +9,6 @@ requisite  URL of a file that a browser needs to show a page, or that a style ne
 round      requests for the requisites of pages; then for those of their styles, and so on
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import closing, contextmanager
@@ -56,7 +54,7 @@ async def keep_files(
 
 
 @contextmanager
-def _requisites(context: CrawlContext, failed: Set[str]) -> Iterator[_Requisites]:
+def _requisites(context: CrawlContext, failed: Set[str]) -> Iterator["_Requisites"]:
     folder = archive_folder(context.settings.storing.store)
     with closing(ArchiveReader(folder, _end(context))) as archive:
         yield _Requisites(context, archive, failed)

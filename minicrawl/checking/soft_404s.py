@@ -1,7 +1,5 @@
 """Soft 404s: pages that look like what their server answers where nothing is."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Set
 from functools import partial

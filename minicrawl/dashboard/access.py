@@ -15,8 +15,6 @@ The token is sent as a header. A cookie was rejected: browsers send a cookie to 
 address, and another user may listen at the next port.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

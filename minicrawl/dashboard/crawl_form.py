@@ -7,8 +7,6 @@ words of the form. The crawl is a process of its own: it continues when the dash
 nothing from the form reaches a shell.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping

@@ -21,8 +21,6 @@ uvicorn limits idle connections and requests at a time. It accepts connections u
 descriptor left, and waits without limit for the rest of a head or body, and for readers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource
@@ -126,7 +124,7 @@ def _refusal(headers: Headers) -> JSONResponse | None:
 class _Connection(H11Protocol):
     """Connection that knows since when its client owes something."""
 
-    def __init__(self, server: LimitedServer, address: str, head: bytes) -> None:
+    def __init__(self, server: "LimitedServer", address: str, head: bytes) -> None:
         super().__init__(server.config, server.server_state, server.lifespan.state)
         self.address, self._head = address, head
         self.since = self.loop.time()

@@ -1,7 +1,5 @@
 """Processes that a dashboard starts: a crawl, and a trial of its settings."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 from collections.abc import Callable, Sequence

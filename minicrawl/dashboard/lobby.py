@@ -4,8 +4,6 @@ A connection of the server proper costs ten times the processor time to open and
 flood of half requests and of empty connections leaves time for clients that send whole ones.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import socket

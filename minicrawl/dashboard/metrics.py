@@ -4,8 +4,6 @@ Laws: labels have a few fixed values, never URLs or hosts. An unknown number has
 are over all runs of a crawl, so they never fall as long as the store exists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from minicrawl import __version__

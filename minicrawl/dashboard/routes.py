@@ -5,8 +5,6 @@ numbers. A slow response delays no other one. There are at most `MOST_STREAMS` e
 most `MOST_ANSWERS` responses are computed at a time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping

@@ -5,8 +5,6 @@ because it contains the token; a restarted dashboard keeps the token, so that op
 The dashboard runs at low priority.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """A view that several browsers share, made once for all of them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

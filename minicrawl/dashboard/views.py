@@ -5,8 +5,6 @@ one of them shows it, in at most `SHARE` of the time, however large the store is
 servers is passed through unchanged: the page shows it as text, never as markup.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

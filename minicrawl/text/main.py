@@ -3,8 +3,6 @@
 A text is better if the site of the page is known: see `site_places`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
@@ -50,7 +48,7 @@ class SiteText:
     def __call__(self, markup: str, url: str) -> str:
         return self._make(_main_boxes(markup, self._places), url)
 
-    def for_site(self, pages: Sequence[str]) -> SiteText:
+    def for_site(self, pages: Sequence[str]) -> "SiteText":
         """Return the parser for the site of these pages."""
         return SiteText(self._make, learned(tuple(pages)))
 

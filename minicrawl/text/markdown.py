@@ -10,8 +10,6 @@ Laws: the content of `pre` is exact. Characters that mean something in Markdown 
 length of prefixes is limited, so that the output is proportional to the input.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
@@ -47,7 +45,7 @@ def markdown(boxes: Sequence[Box], url: str) -> str:
 class _Place:
     """List item, quote or definition that text is in."""
 
-    def __init__(self, above: _Place | None = None, marker: str = "", indent: str = "") -> None:
+    def __init__(self, above: "_Place | None" = None, marker: str = "", indent: str = "") -> None:
         self.above = above
         self.rest: str = above.rest + indent if above else ""
         self.depth: int = above.depth + 1 if above else 0

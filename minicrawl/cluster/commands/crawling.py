@@ -1,7 +1,5 @@
 """`minicrawl crawl --cluster`: begins or joins a crawl, and shows it until it is over."""
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import signal
@@ -63,7 +61,7 @@ def show_end(request: CrawlRequest, status: ClusterStatus) -> None:
 
 
 async def _crawled(
-    request: CrawlRequest, seeds: Iterable[str], shown: ClusterDisplay
+    request: CrawlRequest, seeds: Iterable[str], shown: "ClusterDisplay"
 ) -> ClusterStatus:
     """Crawl with a node of this machine, or in a cluster that is started for a demo."""
     interrupted, leaving = asyncio.Event(), asyncio.Event()
