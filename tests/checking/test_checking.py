@@ -280,8 +280,6 @@ def test_only_long_styles_are_parsed_in_a_process_that_can_be_killed(
     assert any(isinstance(one, Noted) and css in one.text for one in events) is is_lost
 
 
-# ---------------------------------------------------------------- soft 404s
-
 THINGS = ("lamp", "chair", "rug")
 GONE = ("/shop/mug", "/shop/old/vase")
 
@@ -341,8 +339,6 @@ def test_a_login_in_place_of_missing_pages_proves_nothing_unless_all_pages_have_
         {HOST + gone for gone in GONE} if is_on_all_pages else set()
     )
 
-
-# ---------------------------------------------------------------- politeness and budgets
 
 PAGE = f"{HOST}/"
 CHECKS: dict[str, Any] = {"check": "external", "scope": "host"}

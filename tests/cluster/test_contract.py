@@ -85,9 +85,6 @@ def numbers(deliveries: list[BatchDelivery]) -> list[int]:
     return [unpack(delivery.packed).number for delivery in deliveries]
 
 
-# ------------------------------------------------------------ logs
-
-
 async def test_a_log_begins_with_entry_1_and_keeps_the_order(connect: Connect) -> None:
     engine = await connect()
     assert await engine.log_span(SHARD) == LogSpan(1, 0)
@@ -167,9 +164,6 @@ async def test_an_entry_may_have_the_largest_size(engine: ClusterEngine) -> None
     assert await entries(engine) == [LogEntry(1, content)]
 
 
-# ------------------------------------------------------------ batches
-
-
 async def test_batches_of_a_sender_come_in_order(engine: ClusterEngine) -> None:
     for number in (1, 2, 3):
         await engine.publish(batch(0, number))
@@ -224,9 +218,6 @@ async def test_the_inbox_that_was_opened_last_gets_all_batches_and_older_ones_ar
         assert numbers([await anext(newer)]) == [1]
         with pytest.raises(Fenced):
             await anext(older)
-
-
-# ------------------------------------------------------------ keys
 
 
 async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngine) -> None:
@@ -305,9 +296,6 @@ async def test_beats_are_kept_apart_from_other_keys(connect: Connect) -> None:
         assert without_revision(await anext(changes)) == ("node.a", b"beat")
 
 
-# ------------------------------------------------------------ broadcasts
-
-
 async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
     connect: Connect,
 ) -> None:
@@ -341,9 +329,6 @@ async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
     with pytest.raises(ValueError, match="more than a broadcast may have"):
         await one.broadcast("told.1.3", largest + b".")
     await cancelled(listening)
-
-
-# ------------------------------------------------------------ objects
 
 
 async def test_an_object_is_read_back_unchanged_and_can_be_replaced_and_deleted(

@@ -217,9 +217,6 @@ async def test_a_client_that_wants_tls_sends_nothing_to_a_server_without_it(
     assert heard.told == b""
 
 
-# ------------------------------------------------------------ secrets
-
-
 @pytest.mark.slow
 @needs_server
 async def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path: Path) -> None:

@@ -138,9 +138,6 @@ def test_a_crawl_of_a_cluster_cannot_be_started_in_the_dashboard(views: ClusterV
             asyncio.run(begin({}))
 
 
-# ------------------------------------------------------------ the gathered store
-
-
 class Gatherings:
     """Gatherings that the test completes, with a clock that it sets, and the store of them."""
 

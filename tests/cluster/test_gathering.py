@@ -77,8 +77,6 @@ def converged(seen: Snapshot) -> dict[str, float]:
     return {url: float(refinement.importance[page]) for url, page in pages_of(seen).items()}
 
 
-# ---------------------------------------------------------------- as one machine
-
 PAGE = st.tuples(
     st.sampled_from(("read", "read", "read", "moved", "ended")),
     st.lists(st.sampled_from(range(len(URLS))), max_size=6, unique=True),
@@ -143,9 +141,6 @@ def test_shards_gathered_at_any_moment_equal_one_machine_that_read_the_same_page
             assert converged(all_) == pytest.approx(converged(one), abs=1e-6)
 
 
-# ---------------------------------------------------------------- cash and pages under way
-
-
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_cash_in_an_outbox_or_under_way_is_credited_to_its_receiver(
     hand: HandCluster, *, is_sent: bool
@@ -200,9 +195,6 @@ def test_a_reopened_page_keeps_its_links(hand: HandCluster) -> None:
     with gathered(hand) as (_, seen):
         assert seen.states[pages_of(seen)[HERE]] == State.UNREAD
         assert links_of(seen) == {(HERE, THERE)}
-
-
-# ---------------------------------------------------------------- other contents of a store
 
 
 def test_requests_documents_originals_and_hosts_of_all_shards_are_gathered(
@@ -278,9 +270,6 @@ def test_importance_is_valid_and_no_measure_is_lost_with_each_window(
                 measures = seen.frontier.window.past(page)[2]
                 kept = owner.frontier.window.past(owner.page(url))[2]
                 assert (measures and len(measures)) == (kept and len(kept))
-
-
-# ---------------------------------------------------------------- stores that do not match
 
 
 def test_stores_of_different_moments_are_gathered_without_a_loss(

@@ -113,9 +113,6 @@ def test_pages_wait_while_the_engine_is_full(tmp_path: Path) -> None:
     node.end()
 
 
-# ------------------------------------------------------------ damage
-
-
 def pieces(*found: ArchivePiece) -> FakeServers:
     servers = FakeServers()
     servers.pages[SHARD].contents = [pack_piece(piece) for piece in found]

@@ -59,9 +59,6 @@ def with_user(url: str, user: str) -> str:
     return url.replace("nats://", f"nats://{user}@")
 
 
-# ------------------------------------------------------------ users
-
-
 async def test_reading_a_crawl_of_a_wrong_name_fails_and_creates_nothing(tmp_path: Path) -> None:
     async with local_servers(tmp_path, 1) as servers:
         typo = ClusterAccess(servers.url, "typo")
@@ -239,9 +236,6 @@ def test_an_invalid_url_is_refused_without_showing_its_password(url: str) -> Non
 def test_a_name_with_special_characters_is_refused() -> None:
     with pytest.raises(UsageError, match="letters, digits"):
         ClusterAccess(url="nats://host:4222", name="my crawl.>")
-
-
-# ------------------------------------------------------------ servers that end
 
 
 def test_servers_end_with_the_process_that_started_them(tmp_path: Path) -> None:

@@ -35,9 +35,6 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-# ---------------------------------------------------------------- a crawl by clicks
-
-
 @pytest.mark.slow
 def test_a_demo_crawl_is_set_up_and_run_to_its_end(
     watch_store: Callable[..., Watched], tmp_path: Path
@@ -137,9 +134,6 @@ def test_two_browsers_see_one_of_them_change_workers_pause_resume_and_stop(
         one.wait_for_state("not running")
 
 
-# ---------------------------------------------------------------- kills
-
-
 @pytest.mark.slow
 def test_a_killed_crawl_is_shown_as_not_running_and_goes_on_by_a_click(
     watch: Callable[..., Watched], tmp_path: Path
@@ -183,9 +177,6 @@ def test_the_page_of_a_killed_dashboard_says_so_until_the_dashboard_is_back(
     with dashboard_of(store, "--port", port) as again:
         assert again.token == served.token
         playwright.expect(banner).to_be_hidden()
-
-
-# ---------------------------------------------------------------- text of pages
 
 
 @pytest.mark.slow
@@ -248,9 +239,6 @@ def test_unambiguous_host_names_are_shown_in_unicode(
     seen.tab("Graph")
     name = seen.page.locator("svg text", has_text="bücher.example")
     playwright.expect(name.first).to_be_visible()
-
-
-# ---------------------------------------------------------------- layout and keyboard
 
 
 CONTRAST = """() => {

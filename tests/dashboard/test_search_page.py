@@ -53,9 +53,6 @@ def found(served: RunningDashboard, query: str) -> Any:
     return get(served, f"api/search?q={quote(query)}").json()
 
 
-# ---------------------------------------------------------------- requests
-
-
 @pytest.mark.slow
 def test_foreign_host_names_origins_methods_files_and_tokens_are_refused(
     served: RunningDashboard,
@@ -99,9 +96,6 @@ def test_the_command_takes_either_words_or_serve(
 ) -> None:
     assert main(["search", *given, "--store", str(store)]) == 2
     assert named in capsys.readouterr().err
-
-
-# ---------------------------------------------------------------- the page
 
 
 @pytest.fixture
@@ -174,9 +168,6 @@ def test_the_search_page_works_by_keyboard_shows_errors_and_labels_its_controls(
     assert page.get_by_role("status").inner_text()
     fields = "e => e.filter(one => !one.labels?.length && !one.textContent).length"
     assert page.locator("input, button").evaluate_all(fields) == 0
-
-
-# ---------------------------------------------------------------- the view of the dashboard
 
 
 @pytest.mark.slow

@@ -62,9 +62,6 @@ def events(served: RunningDashboard, topics: str, count: int, log: str = "") -> 
     return found
 
 
-# ---------------------------------------------------------------- what it serves
-
-
 @pytest.mark.slow
 def test_the_page_loads_nothing_but_its_own_files(served: RunningDashboard) -> None:
     page = get(served, "")
@@ -141,9 +138,6 @@ def test_single_requests_explain_search_draw_and_list_failed_pages(
         assert "\n" not in get(served, f"api/{unknown}").json()["error"]
 
 
-# ---------------------------------------------------------------- access
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("token", [{}, {TOKEN_HEADER: "a" * 32}])
 def test_every_route_but_the_page_itself_needs_the_token(
@@ -204,9 +198,6 @@ def test_the_token_is_kept_beside_the_store_for_the_user_alone(
     note = store.with_name("crawl.db-dashboard")
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert json.loads(note.read_text(encoding="utf-8"))["token"] == served.token
-
-
-# ---------------------------------------------------------------- start and end
 
 
 def failing(*arguments: str) -> str:
@@ -288,9 +279,6 @@ def test_a_signal_ends_the_dashboard_while_browsers_watch(tmp_path: Path, how: i
             running.process.send_signal(how)
             running.process.wait(30)
         assert running.process.returncode in (0, 130)
-
-
-# ---------------------------------------------------------------- a crawl
 
 
 @pytest.mark.slow

@@ -198,9 +198,6 @@ def test_lines_of_the_log_name_the_crawler(watch_crawl: Callable[..., Watched]) 
         playwright.expect(line).to_contain_text("http://")
 
 
-# ---------------------------------------------------------------- slow and broken networks
-
-
 def test_over_a_slow_network_figures_change_and_are_not_called_stale(
     watch_crawl: Callable[..., Watched],
 ) -> None:

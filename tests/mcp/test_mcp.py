@@ -218,9 +218,6 @@ def test_questions_share_a_snapshot(store: Path) -> None:
     held.close()
 
 
-# ---------------------------------------------------------------- text of pages
-
-
 def test_text_of_a_page_is_only_below_the_untrusted_key(store: Path) -> None:
     evil = f"{HOST}/evil"
     calls: list[tuple[str, dict[str, Any]]] = [
@@ -246,9 +243,6 @@ def test_an_answer_is_cut_to_its_limit() -> None:
     (text,) = answer_with_rows(["z" * 5000])["untrusted"]["rows"]
     assert len(text) == LONGEST_TEXT + 1
     assert answer({"x": float("nan"), "b": b"\xff"})["untrusted"] == {"x": None, "b": "ff"}
-
-
-# ---------------------------------------------------------------- the store
 
 
 @pytest.mark.slow
@@ -294,9 +288,6 @@ def test_the_store_is_closed_while_the_agent_is_idle(store: Path) -> None:
 
     assert not is_open()
     asyncio.run(ask())
-
-
-# ---------------------------------------------------------------- ways to the server
 
 
 @pytest.mark.slow
@@ -357,9 +348,6 @@ def test_a_refusal_names_the_options_or_the_value(
     assert main(["mcp", "--store", str(store), *options]) == 2
     told = capsys.readouterr().err
     assert all(name in told for name in named)
-
-
-# ---------------------------------------------------------------- crawling
 
 
 def test_a_grant_covers_urls_below_those_granted_and_no_others() -> None:

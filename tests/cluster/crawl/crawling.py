@@ -113,9 +113,6 @@ class ShardedCrawl:
         return store
 
 
-# ---------------------------------------------------------------- stores
-
-
 @contextmanager
 def frontier_of(store: Path) -> Iterator[tuple[Frontier, list[str]]]:
     with reading(store) as connection:

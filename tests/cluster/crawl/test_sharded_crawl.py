@@ -247,9 +247,6 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
     assert any("invalid batch" in str(event) for event in warnings)
 
 
-# ---------------------------------------------------------------- refusals
-
-
 def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: Path) -> None:
     engine, place = FakeEngine(), ShardPlace(0, SHARDS)
     setup = ClusterShard(place, BatchExchange(engine, place, 1), AddressRecords(engine, place, 1))

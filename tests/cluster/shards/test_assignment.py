@@ -20,9 +20,6 @@ def kept(wanted: dict[int, str], holders: dict[int, str]) -> int:
     return sum(holders.get(shard) == node for shard, node in wanted.items())
 
 
-# ---------------------------------------------------------------- by hand
-
-
 def test_only_the_shards_that_a_new_node_gets_move() -> None:
     before = assignment(16, dict.fromkeys("abc", 16), {})
     after = assignment(16, dict.fromkeys("abcd", 16), before)
@@ -30,9 +27,6 @@ def test_only_the_shards_that_a_new_node_gets_move() -> None:
     moved = [shard for shard in before if before[shard] != after[shard]]
     assert len(moved) == 4
     assert {after[shard] for shard in moved} == {"d"}
-
-
-# ---------------------------------------------------------------- laws
 
 
 @given(SHARDS, ROOMS, HOLDERS)

@@ -34,8 +34,6 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.hand_shards import HandShard
 
-# ---------------------------------------------------------------- owners
-
 
 def test_the_shard_of_a_site_never_changes() -> None:
     # Shards are kept in stores: with another result, one page would become two.
@@ -51,8 +49,6 @@ def test_sites_are_spread_evenly() -> None:
     assert len(counts) == 64
     assert 850 < min(counts.values()) <= max(counts.values()) < 1150
 
-
-# ---------------------------------------------------------------- bytes
 
 transfers = st.builds(
     Transfer,
@@ -120,8 +116,6 @@ def test_bytes_that_are_no_batch_are_refused(data: bytes) -> None:
     with pytest.raises(BatchError):
         unpack(data)
 
-
-# ---------------------------------------------------------------- a shard and its outbox
 
 URLS = {shard_of(f"s{number}.example", 3): f"http://s{number}.example/" for number in range(20)}
 """A URL of each of three shards."""
@@ -201,9 +195,6 @@ def test_a_batch_for_another_shard_is_refused(way: tuple[int, int], shard: HandS
         shard.shard.receipt(TransferBatch(*way, 1, []))
 
 
-# ---------------------------------------------------------------- channels and audit
-
-
 def sent(number: int, atoms: int, to: int = 1) -> Step:
     return Step(StepKind.SEND, to, 0, Spending([9], [atoms], (), 2), number)
 
@@ -279,9 +270,6 @@ def test_a_receiver_may_be_ahead_of_an_older_statement_of_its_sender() -> None:
     assert lost == "1 atoms of cash are missing over all shards"
 
 
-# ---------------------------------------------------------------- pots
-
-
 def holding(atoms: int, waiting: int) -> ShardFacts:
     return ShardFacts(0, pot=atoms, waiting=waiting)
 
@@ -312,9 +300,6 @@ def test_no_pot_gives_more_than_it_holds_and_no_share_is_exceeded(
         assert after[shard] >= min(share, max(0, pot.pot))
         rounded = len(known)  # shares are rounded down
         assert after[shard] <= max(share, pot.pot, 0) + rounded
-
-
-# ---------------------------------------------------------------- cash threshold
 
 
 @given(
