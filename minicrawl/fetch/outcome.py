@@ -5,8 +5,6 @@ of failures that are not kept, only the head is read; of redirects also the body
 kept. Partial content that was not requested is never taken for the whole page.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -5,8 +5,6 @@ that is down or demands a login, a certificate without its key, a local address 
 exist.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Laws: spooled content takes no memory. A full disk is not the server's fault.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import IO
 

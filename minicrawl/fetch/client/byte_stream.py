@@ -4,8 +4,6 @@ Laws: while more than 256 KiB wait here to be read, nothing more is received. Th
 connection is freed when it ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from copy import copy

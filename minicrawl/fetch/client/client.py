@@ -15,8 +15,6 @@ idle longest is closed. The one that was idle shortest is reused first, as it is
 still open.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable

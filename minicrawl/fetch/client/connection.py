@@ -9,8 +9,6 @@ read buffer   where the event loop stores received bytes. They are copied out at
               than the read itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from copy import copy
@@ -31,8 +29,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        on_made: Callable[[Connection], None],
-        on_lost: Callable[[Connection], None],
+        on_made: Callable[["Connection"], None],
+        on_lost: Callable[["Connection"], None],
         max_head_bytes: int,
         read_buffer: memoryview,
         *,

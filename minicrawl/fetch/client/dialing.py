@@ -8,8 +8,6 @@ begin   setup of a new connection, such as the TLS handshake. While there are ot
         try, it has a time limit.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -4,8 +4,6 @@ Laws: a proxy is asked only for a name that does not exist, never for a page on 
 proxies may be down if another one works; a login that is missing or wrong stops the crawl.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 from minicrawl.config import Network as NetworkSettings

@@ -8,8 +8,6 @@ proxy that failed recently is tried after all others. If a proxy reports that th
 other proxy is asked.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence

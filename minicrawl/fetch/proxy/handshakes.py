@@ -5,8 +5,6 @@ login, are proxy faults. Errors that it reports of the host, such as no answer, 
 host. No message contains a login.
 """
 
-from __future__ import annotations
-
 from base64 import b64encode
 from http import HTTPStatus
 

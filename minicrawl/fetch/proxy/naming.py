@@ -8,8 +8,6 @@ Laws: a message never shows a login. Proxies from the environment are not used t
 machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path

@@ -8,8 +8,6 @@ Law: in every process, a host always uses the same proxy while that proxy works,
 another.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b

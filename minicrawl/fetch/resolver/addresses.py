@@ -5,8 +5,6 @@ the IPv4 address that receives the packets, the IPv4 address is checked. The ran
 IANA's special-purpose address registries.
 """
 
-from __future__ import annotations
-
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 Address = IPv4Address | IPv6Address

@@ -5,8 +5,6 @@ Laws: a lookup never blocks the event loop, and closing never waits for one.
 The system's resolver does not report a TTL; name servers do.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Sequence

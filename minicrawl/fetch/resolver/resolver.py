@@ -10,8 +10,6 @@ addresses. Ports that browsers block are never used. Hosts are spelled as in URL
 brackets.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time
@@ -123,7 +121,7 @@ class Resolver:
         self._kept_results: OrderedDict[str, tuple[float, _Resolved]] = OrderedDict()
         self._under_way: dict[str, asyncio.Task[_Resolved]] = {}
 
-    def with_lookup(self, lookup: Lookup) -> Resolver:
+    def with_lookup(self, lookup: Lookup) -> "Resolver":
         return Resolver(
             lookup,
             rules=self._rules,

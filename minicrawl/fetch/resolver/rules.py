@@ -8,8 +8,6 @@ Law: the most specific matching rule wins: a full name before a wildcard, a long
 a shorter one, a rule with a port before one without; among equals, the last.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from ipaddress import ip_address

@@ -5,8 +5,6 @@ records undo the chunks or the encoding of a body but keep the header that annou
 body itself decides. The caller passes records of responses and resources only.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import UTC, datetime

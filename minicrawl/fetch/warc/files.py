@@ -4,8 +4,6 @@ A WACZ file is a ZIP archive with WARC files in `archive/`. They are stored unco
 can be read in place.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator

@@ -10,8 +10,6 @@ exceeds this is treated as damaged there. The files in a WACZ file share these a
 damage, the next intact member is found if it begins with a record.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from contextlib import suppress

@@ -7,8 +7,6 @@ Losses are reported in one line with file, place and URL, and damage one record 
 block   content of a record; for a response, the bytes of HTTP
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing

@@ -13,8 +13,6 @@ problem, and is counted: digests of other algorithms, blocks beyond `MOST_BYTES`
 original is in another file, lines about other files.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

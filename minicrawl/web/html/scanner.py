@@ -28,8 +28,6 @@ written    as in the page, with character references not decoded
 said       the attributes of a tag, as written
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -103,7 +101,7 @@ class Markup:
     robots: RobotsTag = NO_RESTRICTIONS
     has_more_links: bool = False
 
-    def in_encoding(self, encoding: str) -> Markup:
+    def in_encoding(self, encoding: str) -> "Markup":
         """Return the content of a page in another encoding than UTF-8, with its queries escaped."""
         base, canonical, refresh = (
             href and encoded_query(href, encoding)

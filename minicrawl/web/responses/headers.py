@@ -3,8 +3,6 @@
 essence    MIME type without parameters: "text/html" for "Text/HTML; charset=utf-8"
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -104,7 +102,7 @@ class RobotsTag(NamedTuple):
     noindex: bool = False
     nofollow: bool = False
 
-    def combined_with(self, other: RobotsTag) -> RobotsTag:
+    def combined_with(self, other: "RobotsTag") -> "RobotsTag":
         """Return the stricter of both."""
         return RobotsTag(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
