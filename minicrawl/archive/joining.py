@@ -11,7 +11,6 @@ lock.
 import fcntl
 import json
 import os
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -100,7 +99,8 @@ class JoinedArchive:
             index = self._archive.index
             index.begin(begin)
             try:
-                for block in _blocks(scan(segments, first, end)):
+                steps = scan(segments, first, end)
+                while block := list(islice(steps, _AT_ONCE)):
                     self._add_block(segments, block)
                 self._records.write()
             except BaseException:
@@ -183,9 +183,3 @@ def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
         }
         return int(end), known
     return FIRST, {}
-
-
-def _blocks(stretches: Iterable[ScanStep]) -> Iterator[list[ScanStep]]:
-    source = iter(stretches)
-    while block := list(islice(source, _AT_ONCE)):
-        yield block

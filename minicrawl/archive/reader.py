@@ -23,15 +23,7 @@ from minicrawl.archive.packing import (
     spare_dictionary,
     unpacked,
 )
-from minicrawl.archive.record import (
-    Answer,
-    Header,
-    RecordKind,
-    beginning,
-    dictionary_in,
-    header_of,
-    key_of,
-)
+from minicrawl.archive.record import Answer, Header, RecordKind, dictionary_in, header_of, key_of
 from minicrawl.archive.segments import (
     ScanStep,
     Segments,
@@ -165,10 +157,6 @@ class ArchiveReader:
             raise Damaged("its checksum is wrong")
         check(header, StoredPayload(self.segments, place, header), self.codec)
         return header
-
-    def beginning(self, place: int, count: int) -> bytes:
-        """Return the first `count` bytes of head and body of the record at `place`."""
-        return beginning(self.segments.beginning(place), self.codec, count)
 
     def place_of_body(self, digest: bytes) -> int | None:
         """Return the place of the record that has the body with this digest, or None."""

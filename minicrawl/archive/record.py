@@ -365,11 +365,6 @@ def is_whole(record: bytes) -> bool:
     return checksum == crc32(memoryview(record)[CHECKED_FROM:])
 
 
-def beginning(record: bytes, codec: Codec, count: int) -> bytes:
-    """Return the first `count` bytes of head and body."""
-    return unpacked_content(record, header_of(record), codec, first=count)
-
-
 def dictionary_in(record: bytes) -> bytes:
     """Return the dictionary of a record."""
     if not is_whole(record) or header_of(record).kind != RecordKind.DICTIONARY:

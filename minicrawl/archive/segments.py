@@ -350,21 +350,16 @@ def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iter
     whole: a damaged header may claim any length.
     """
     for number in segments.numbers():
-        first = max(begin, place_at(number, 0))
+        place = max(begin, place_at(number, 0))
         last = place_at(number, segments.length(number))
         last = last if end is None else min(last, end)
-        if segment_of(first) == number:
-            yield from _scan_segment(segments, first, last)
-
-
-def _scan_segment(segments: Segments, place: int, end: int) -> Iterator[ScanStep]:
-    while place < end:
-        record = _whole_at(segments, place, end)
-        if record is None:
-            following = _next_whole(segments, place + 1, end)
-            yield ScanStep(place, None, following - place)
-            place = following
-        else:
+        if segment_of(place) != number:
+            continue
+        while place < last:
+            record = _whole_at(segments, place, last)
+            if record is None:
+                following = _next_whole(segments, place + 1, last)
+                record = ScanStep(place, None, following - place)
             yield record
             place += record.length
 

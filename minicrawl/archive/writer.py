@@ -60,6 +60,7 @@ from minicrawl.archive.record import (
     pieces,
     repacked,
     seal,
+    unpacked_content,
     with_digest_of,
 )
 from minicrawl.archive.segments import (
@@ -365,7 +366,9 @@ def _samples(archive: ArchiveReader, stays: Callable[[IndexRow], bool]) -> Itera
             if not all(map(stays, archive.index.between(body, body + 1))):
                 continue
             with suppress(Damaged):
-                yield archive.beginning(body, _SAMPLE_BYTES)
+                record = archive.segments.beginning(body)
+                header, codec = header_of(record), archive.codec
+                yield unpacked_content(record, header, codec, first=_SAMPLE_BYTES)
 
 
 def leave_spare(segments: Segments, number: int, record: bytes) -> None:

@@ -7,8 +7,6 @@ connection goes to an address that the resolver allows. Modules that a crawl doe
 proxies, are not imported.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import ssl
@@ -98,7 +96,7 @@ class HttpFetcher:
         trusted_hosts: Collection[HostAndPort] = (),
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: "httpx.AsyncBaseTransport | None" = None,
         access: Access = DEFAULT_ACCESS,
         logins: AccessByOrigin | None = None,
     ) -> None:

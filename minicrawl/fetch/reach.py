@@ -43,7 +43,7 @@ async def check_network(
         for host in network.insecure
     ]
     if _may_have_proxies(network, environ):
-        from minicrawl.fetch.proxy.checks import check_proxies
+        from minicrawl.fetch.proxy.dialing import check_proxies
         from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
         from minicrawl.fetch.proxy.proxies import ProxyRoutes
 

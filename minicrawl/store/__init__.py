@@ -7,7 +7,7 @@ trouble        SQLite errors as one-line messages
 stored_links   the links of a step as bytes, a few for each
 written_links  texts of links, in blocks of many pages
 lock           one writer for a store
-writer         the only writing connection: batches and checkpoints
+writer         the only writing connection: batches, checkpoints, removal of pages
 reader         paths of a store's files; connections that read while a crawl may be writing
 user_queries   queries that users write
 tables         queries shared by writers and readers
@@ -16,7 +16,6 @@ questions      queries of the reports about pages and steps
 request_log    queries about requests
 integrity      what a check of a store asks
 merging        rows of stores that are merged into one
-blanking       removal of pages that were taken down
 derived        derived data in a file beside the store: ranks, backlinks, topics, checks, samples
 files          all files of a store, moved together
 wal            the write-ahead log as bytes, read and replayed

@@ -33,12 +33,7 @@ from pathlib import Path
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.own_files import make_folder, open_own, refuse_links
-from minicrawl.store.reader import (
-    LOCK,
-    file_beside,
-    real_path,
-    refuse_links_beside,
-)
+from minicrawl.store.reader import LOCK, file_beside, real_path, refuse_links_beside
 
 _FREE_BYTE = 1 << 62
 _HANDLES = Path("/proc/self/fd")
@@ -155,7 +150,6 @@ def _byte(kind: int) -> bytes:
 
 
 def _is_at(path: Path, handle: int) -> bool:
-    """Return True if the open file is the one at this path."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(handle))
     except OSError:

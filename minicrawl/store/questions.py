@@ -3,8 +3,6 @@
 Law: a query takes memory for its answer, never for the whole store.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -43,12 +41,12 @@ class Spendings(NamedTuple):
     pages: NDArray[np.int64]
     blobs: Sequence[bytes]
 
-    def only(self, chosen: NDArray[np.bool_]) -> Spendings:
+    def only(self, chosen: NDArray[np.bool_]) -> "Spendings":
         """Return the chosen rows."""
         blobs = list(compress(self.blobs, chosen.tolist()))
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 
-    def split(self) -> tuple[Spendings, Spendings]:
+    def split(self) -> tuple["Spendings", "Spendings"]:
         """Split into spendings whose links all have equal weight, and the others."""
         alike = np.fromiter(map(is_plain, self.blobs), dtype=np.bool_, count=len(self.blobs))
         return self.only(alike), self.only(~alike)

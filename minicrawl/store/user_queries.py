@@ -77,7 +77,6 @@ def query_views(store: Path, sql: str, most: int = 200, seconds: float = 5.0) ->
 
 
 def _run(store: Path, sql: str, rows: int) -> tuple[list[str], list[Any], str]:
-    """Return columns, rows and error of a query."""
     with closing(connect(store)) as connection:
         connection.execute("PRAGMA temp_store = MEMORY")  # a sort could fill the disk
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)

@@ -31,7 +31,7 @@ requests never change; the rows of the checkpoint can be recomputed from the ste
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import lru_cache, partial
 from itertools import chain, islice
@@ -42,17 +42,14 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.store import tables
 from minicrawl.store.lock import StoreLock
-from minicrawl.store.reader import (
-    LOG,
-    file_beside,
-    reading,
-    real_path,
-)
+from minicrawl.store.reader import LOG, file_beside, reading, real_path
 from minicrawl.store.records import MAY_DIFFER, Batch, Checkpoint, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.stored_links import pack
 from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
-from minicrawl.store.written_links import Pieces
+from minicrawl.store.written_links import Pieces, blank_written
+from minicrawl.web.takedowns import Takedowns
+from minicrawl.web.urls import split
 
 
 class StoreReplica(Protocol):
@@ -292,6 +289,27 @@ class StoreWriter:
         self._pieces.confirm()
         self._confirm()
         self._shorten_log()
+
+    def blank(self, pages: Mapping[int, str], gone: Takedowns) -> None:
+        """Remove URLs and texts of these pages, also from the free space of the store and its log.
+
+        Their steps stay: they say where cash is.
+        """
+        ids = [(page,) for page in pages]
+        with self.transaction():
+            change = self.connection.executemany
+            paths = [(split(gone.conceal(url))[1], page) for page, url in pages.items()]
+            change("UPDATE urls SET path = ? WHERE id = ?", paths)
+            change("DELETE FROM originals WHERE page = ?", ids)
+            change("DELETE FROM own_requests WHERE page = ?", ids)
+            change("UPDATE fetches SET detail = '' WHERE page = ?", ids)
+            nothing = "title = '', etag = NULL, last_modified = NULL"
+            change(f"UPDATE documents SET {nothing} WHERE page = ?", ids)
+            blank_written(self.connection, pages)
+        self.compact()
+        with translating_sqlite_errors(self.path):
+            self.connection.execute("VACUUM")  # pages of the file that were split have old rows
+        self.compact()
 
     def _shorten_log(self) -> None:
         """Fold the log into the store, except what a reader needs: that waits for the next call."""

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
-from minicrawl.web.sites import is_address, site
+from minicrawl.web.sites import is_address, site_or_address
 from minicrawl.web.urls import host as host_of, split
 
 MOST_BYTES = 4096
@@ -55,11 +55,6 @@ class Cookie(NamedTuple):
         return path == own or path.startswith(own if own.endswith("/") else f"{own}/")
 
 
-def bucket(host: str) -> str:
-    """Return the site that shares cookies with a host; an address is its own site."""
-    return host if is_address(host) else site(host)
-
-
 def matches_domain(host: str, domain: str, *, is_host_only: bool) -> bool:
     """Return True if a host is this domain, or below it."""
     return host == domain or (not is_host_only and host.endswith(f".{domain}"))
@@ -78,11 +73,12 @@ def parse_cookie(line: str, scheme: str, host: str, path: str, now: float) -> Co
         key, _, text = part.partition("=")
         given[key.strip().lower()] = text.strip()
     domain = given.get("domain", "").lower().removeprefix(".")
+    folder = path.partition("?")[0].rpartition("/")[0] or "/"
     cookie = Cookie(
         name=name,
         value=value,
         domain=domain or host,
-        path=given["path"] if given.get("path", "").startswith("/") else _folder(path),
+        path=given["path"] if given.get("path", "").startswith("/") else folder,
         expires=_expires(given, now),
         is_secure="secure" in given,
         is_host_only=not domain or is_address(host),
@@ -96,16 +92,12 @@ def _may_set(cookie: Cookie, scheme: str, host: str, *, has_domain: bool) -> boo
         return False
     if not matches_domain(host, cookie.domain, is_host_only=is_address(host)):
         return False
-    if not matches_domain(cookie.domain, bucket(host), is_host_only=False):
+    if not matches_domain(cookie.domain, site_or_address(host), is_host_only=False):
         return False  # it is above the registrable domain
     name = cookie.name.lower()
     if name.startswith("__host-"):
         return cookie.is_secure and cookie.path == "/" and not has_domain
     return cookie.is_secure or not name.startswith("__secure-")
-
-
-def _folder(path: str) -> str:
-    return path.partition("?")[0].rpartition("/")[0] or "/"
 
 
 def _expires(given: dict[str, str], now: float) -> float | None:
@@ -186,7 +178,7 @@ class CookieJar:
     def header(self, url: str, now: float) -> str:
         """Return the value of the Cookie header for a request to a canonical URL; "" for none."""
         scheme, host, path = _parts(url)
-        name = bucket(host)
+        name = site_or_address(host)
         cookies = self._sites.pop(name, None)
         if cookies is None:
             return ""
@@ -204,14 +196,14 @@ class CookieJar:
             cookie = parse_cookie(line, scheme, host, path, now)
             if cookie is None:
                 continue
-            present = self._sites.get(bucket(cookie.domain), {}).get(_key(cookie))
+            present = self._sites.get(site_or_address(cookie.domain), {}).get(_key(cookie))
             # Only https may replace a secure cookie.
             if present is None or not present.is_secure or scheme == "https":
                 self.add(cookie, now)
 
     def add(self, cookie: Cookie, now: float) -> None:
         """Store a cookie, or replace the one with its domain, path and name. Expired: delete it."""
-        name, key = bucket(cookie.domain), _key(cookie)
+        name, key = site_or_address(cookie.domain), _key(cookie)
         cookies = self._sites.get(name, {})
         if cookies.get(key) == cookie:
             return

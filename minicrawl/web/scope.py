@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from minicrawl.errors import UsageError
-from minicrawl.web.sites import is_address, site
+from minicrawl.web.sites import site_or_address
 from minicrawl.web.urls import POSTED, host, origin, split
 
 _EXTENSIONS = """
@@ -54,18 +54,9 @@ def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
     return ":" in stem or "%3a" in stem.lower()  # a wiki's page about a file: "File:Cat.jpg"
 
 
-def _anywhere(_: Iterable[str]) -> Reach:
-    return lambda _: True
-
-
 def _on_a_site(seeds: Iterable[str]) -> Reach:
-    domains = {_domain(host(url)) for url in seeds}
-    return lambda url: _domain(host(url)) in domains
-
-
-def _domain(name: str) -> str:
-    """Return the site of a host; an IP address is its own site here."""
-    return name if is_address(name) else site(name)
+    domains = {site_or_address(host(url)) for url in seeds}
+    return lambda url: site_or_address(host(url)) in domains
 
 
 def _on_a_host(seeds: Iterable[str]) -> Reach:
@@ -109,14 +100,13 @@ def _server(url: str) -> str:
 
 
 def _origins(server: str) -> tuple[str, ...]:
-    """Return all origins of a server."""
     if ":" in server.rpartition("]")[2]:
         return f"http://{server}", f"https://{server}"
     return f"http://{server}", f"https://{server}", f"http://{server}:443", f"https://{server}:80"
 
 
 REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {
-    "any": _anywhere,
+    "any": lambda _seeds: lambda _url: True,
     "domain": _on_a_site,
     "host": _on_a_host,
     "prefix": _below_a_folder,

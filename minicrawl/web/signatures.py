@@ -50,14 +50,15 @@ def _letters() -> NDArray[np.uint64]:
     return values
 
 
+# Tables of 3 MB, made on demand: most commands that need words sign no text.
+
+
+@cache
 def _power_series(first: int, factor: int) -> NDArray[np.uint64]:
     """Return first * factor^k for each position k of a text."""
     factors = np.full(LONGEST_SIGNED, factor, np.uint64)
     factors[0] = first
     return np.cumprod(factors)
-
-
-# Tables of 3 MB, made on demand: most commands that need words sign no text.
 
 
 @cache
@@ -66,12 +67,6 @@ def _orders() -> tuple[Hashes, Hashes]:
     random = np.random.RandomState(128)  # its numbers are the same in every version of numpy
     factors = random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32) | np.uint32(1)
     return factors, random.randint(0, 1 << 32, (PLACES, 1), dtype=np.uint32)
-
-
-@cache
-def _powers() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return a power for each position of a text, and its inverse."""
-    return _power_series(_FACTOR, _FACTOR), _power_series(1, _INVERSE)
 
 
 def signature(text: str, words: str = "") -> bytes | None:
@@ -120,7 +115,7 @@ def _hashes_of_words(text: str) -> NDArray[np.uint64]:
         return np.empty(0, np.uint64)
     # Powers by position in the text are faster than by position in the word; the inverse power of
     # the word's start converts one into the other.
-    powers, inverse_powers = _powers()
+    powers, inverse_powers = _power_series(_FACTOR, _FACTOR), _power_series(1, _INVERSE)
     letters *= powers[: len(letters)]
     hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * inverse_powers[begins]
     return hashes ^ (hashes >> np.uint64(32))

@@ -7,8 +7,6 @@ localhost, co.uk     itself: it has no registrable domain
 192.0.2.7            192.0.2.0/24, and a /64 of IPv6: such a network mostly has one owner
 """
 
-from __future__ import annotations
-
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -27,6 +25,11 @@ _PUNYCODE = "xn--"
 def is_address(host: str) -> bool:
     """Return True if the host of a canonical URL is an IP address."""
     return host[-1:] in _ENDS_OF_ADDRESSES
+
+
+def site_or_address(host: str) -> str:
+    """Return the site of a host; an IP address is a site of its own here, unlike in `site`."""
+    return host if is_address(host) else site(host)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -81,7 +84,6 @@ def domains(host: str) -> tuple[str | None, ...] | None:
 
 
 def _network(host: str) -> str:
-    """Return the network of an IP address."""
     try:
         if host[0] != "[":
             return _of_ipv4(IPv4Address(host))
@@ -102,7 +104,6 @@ def _of_ipv4(address: IPv4Address) -> str:
 
 @cache
 def _suffixes() -> frozenset[str]:
-    """Return the rules of the list, as written."""
     package = find_spec("tldextract")
     for place in (package and package.submodule_search_locations) or ():
         file = Path(place, ".tld_set_snapshot")
@@ -113,7 +114,7 @@ def _suffixes() -> frozenset[str]:
 
 
 @cache
-def _extract() -> TLDExtract:
+def _extract() -> "TLDExtract":
     """Return an extractor. tldextract is imported on first use, as it imports an HTTP client."""
     from tldextract import TLDExtract
 

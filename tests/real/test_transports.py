@@ -16,7 +16,7 @@ import pytest
 from minicrawl.config import Network, Politeness
 from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
-from minicrawl.fetch.proxy.checks import check_proxies
+from minicrawl.fetch.proxy.dialing import check_proxies
 from minicrawl.model import Failed, FetchResult, Request, Response
 from minicrawl.states import State
 from tests.real.daemons import free_port, needs, program, running, tinyproxy

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.web.sitemaps.json_feed import JsonFeed, read_json_feed
+from minicrawl.web.sitemaps.json_feed import read_json_feed
 from minicrawl.web.sitemaps.sitemap import MAX_URLS, parse
 
 A = "https://a.example"
@@ -30,18 +30,18 @@ URLS = [f"{A}/1", "https://b.example/2", f"{A}/3", f"{A}/4"]
 
 @pytest.mark.parametrize("indent", [None, 2])
 def test_only_entries_have_urls(indent: int | None) -> None:
-    assert read_json_feed(json.dumps(FEED, indent=indent), 99) == JsonFeed("Tom & Ann", URLS)
+    assert read_json_feed(json.dumps(FEED, indent=indent), 99) == ("Tom & Ann", URLS)
 
 
 def test_the_number_of_urls_is_limited() -> None:
-    assert read_json_feed(json.dumps(FEED), 2).urls == URLS[:2]
+    assert read_json_feed(json.dumps(FEED), 2)[1] == URLS[:2]
 
 
 def test_a_feed_is_read_up_to_where_it_breaks_off() -> None:
     text = json.dumps(FEED)
     known = 0
     for end in range(len(text)):
-        urls = read_json_feed(text[:end], 99).urls
+        _, urls = read_json_feed(text[:end], 99)
         assert urls == URLS[: len(urls)] or urls[:-1] == URLS[: len(urls) - 1]
         assert len(urls) >= known
         known = len(urls)
@@ -69,12 +69,12 @@ def test_a_feed_is_read_up_to_where_it_breaks_off() -> None:
     ],
 )
 def test_only_url_strings_of_entries_count(text: str, urls: list[str]) -> None:
-    assert read_json_feed(text, 99).urls == urls
+    assert read_json_feed(text, 99)[1] == urls
 
 
 def test_the_title_is_that_of_the_feed_itself() -> None:
     text = '{"author": {"title": "x"}, "items": [{"title": "y"}], "title": "z"}'
-    assert read_json_feed(text, 9).title == "z"
+    assert read_json_feed(text, 9)[0] == "z"
 
 
 def test_parse_reads_a_json_feed_like_a_sitemap() -> None:

@@ -241,7 +241,6 @@ def _records(raw: BinaryIO) -> Iterator[_Record]:
 
 
 def _block(raw: BinaryIO, record: _Record) -> Iterator[bytes]:
-    """Yield the block of a record in pieces."""
     left = record.length
     while left:
         piece = raw.read(min(left, _PIECE_BYTES))

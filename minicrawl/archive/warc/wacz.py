@@ -4,8 +4,6 @@ Laws: the pages are listed with their ranks, most important first. The manifest 
 each file in the ZIP, and a digest of its own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -44,7 +42,7 @@ def write_wacz(
     file: BinaryIO,
     made_at: float,
     about: Mapping[str, str] = NOTHING_KNOWN,
-    key: WaczKey | None = None,
+    key: "WaczKey | None" = None,
 ) -> None:
     """Write the captures as a WACZ file, signed if there is a key."""
     with scratch("wacz") as folder, ZipFile(file, "w") as package:
@@ -123,7 +121,7 @@ class WaczKey:
     proves that two archives were signed with the same key, and that nobody has changed them since.
     """
 
-    def __init__(self, private: EllipticCurvePrivateKey) -> None:
+    def __init__(self, private: "EllipticCurvePrivateKey") -> None:
         self._private = private
 
     @classmethod

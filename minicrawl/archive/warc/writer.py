@@ -76,8 +76,11 @@ class WarcWriter:
                 continue
             digest = payload_digest(one.body)
             original = (originals.get(digest) if one.body else None) or one.original
-            is_alone = one.is_confirmed and one.body and original is None
-            capture = as_response(one) if is_alone else one
+            capture = one
+            if one.is_confirmed and one.body and original is None:
+                # What it confirms was pruned: it is the response, with a reconstructed head.
+                wire = one.wire and one.wire._replace(response=b"")
+                capture = one._replace(status=HTTPStatus.OK, is_confirmed=False, wire=wire)
             yield self.add(capture, digest, original)
             if original is None:
                 originals[digest] = Original(capture.url, moment(capture.at))
@@ -272,15 +275,6 @@ def http_head(capture: Capture) -> bytes:
     lines.append(f"content-length: {length}")
     harmless = (" ".join(line.split()) for line in lines)
     return "\r\n".join(harmless).encode("latin-1", "replace") + b"\r\n\r\n"
-
-
-def as_response(capture: Capture) -> Capture:
-    """Return a confirmed page as a response with a reconstructed head.
-
-    The response that it confirms was pruned, and nothing else has the body.
-    """
-    wire = capture.wire and capture.wire._replace(response=b"")
-    return capture._replace(status=HTTPStatus.OK, is_confirmed=False, wire=wire)
 
 
 def _adapted(head: bytes, body_bytes: int, is_as_sent: bool) -> bytes:

@@ -29,7 +29,6 @@ from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.errors import UsageError
 from minicrawl.store import questions, tables
-from minicrawl.store.blanking import blank
 from minicrawl.store.files import bytes_of, stores_aside
 from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import (
@@ -313,7 +312,7 @@ def _conceal(store: StoreWriter) -> None:
         for page, url in questions.all_urls(store.connection)
         if gone.covers(url) and gone.conceal(url) != url
     }
-    blank(store, pages, gone)
+    store.blank(pages, gone)
 
 
 def _names(word: str, gone: Takedowns) -> bool:

@@ -41,15 +41,12 @@ _HASHES = {"md5": "md5", "sha-256": "sha256", "sha-512-256": "sha512_256"}
 _BEST_FIRST = ("sha-512-256", "sha-256", "md5")
 
 
-class Challenge(NamedTuple):
-    """Authentication scheme in lower case, with its parameters by lower-case name."""
-
-    scheme: str
-    parameters: Mapping[str, str]
+Challenge = tuple[str, dict[str, str]]
+"""Authentication scheme in lower case, with its parameters by lower-case name."""
 
 
 def challenges(header: str) -> list[Challenge]:
-    fields: list[tuple[str, dict[str, str]]] = []
+    fields = list[Challenge]()
     at, header = 0, header[:_LONGEST]
     while part := _PART.match(header, at):
         name, quoted, plain, scheme = part.groups()
@@ -59,7 +56,7 @@ def challenges(header: str) -> list[Challenge]:
         elif fields:
             value = _ESCAPED.sub(r"\1", quoted) if quoted is not None else plain
             fields[-1][1].setdefault(name.lower(), value)
-    return [Challenge(scheme, parameters) for scheme, parameters in fields]
+    return fields
 
 
 def basic(user: str, password: str) -> bytes:
@@ -231,7 +228,7 @@ class _OriginLogin:
             is_new = answered is None or digest.nonce != answered.nonce
             self._digest, self._uses = digest, 0
             return is_news and is_new
-        schemes = [challenge.scheme for challenge in offered]
+        schemes = [scheme for scheme, _ in offered]
         # A 401 response that names no scheme at all may mean basic authentication too.
         if value is not None or (schemes and "basic" not in schemes):
             return False

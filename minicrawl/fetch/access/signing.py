@@ -30,8 +30,6 @@ answer gets no other. The next request meets the challenge of any other response
 page's script sets never replace these three.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
@@ -67,7 +65,7 @@ _PACKAGE = ("signing", "a signature")
 class SigningKey:
     """Ed25519 key pair of the crawler; `jwk` is its public part for the key directory."""
 
-    def __init__(self, private: Ed25519PrivateKey) -> None:
+    def __init__(self, private: "Ed25519PrivateKey") -> None:
         self.sign = private.sign
         x = _base64url(private.public_key().public_bytes_raw())
         required = {"crv": "Ed25519", "kty": "OKP", "x": x}

@@ -9,8 +9,6 @@ Laws: n bytes cost at most c * n time and memory, whatever they contain. A slice
 few milliseconds. If a stream is corrupt or truncated, everything before the error is decoded.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -57,8 +55,6 @@ class UnknownCoding(Exception):
 
 
 class _Layer:
-    """Decoder of one coding."""
-
     ended = False
     """True if the stream reached its end marker."""
     broken = False
@@ -116,7 +112,7 @@ class _Inflate(_Layer):
         return True
 
 
-def _salvaged(stream: zlib._Decompress, chunk: bytes) -> bytes:
+def _salvaged(stream: "zlib._Decompress", chunk: bytes) -> bytes:
     """Decode the longest valid prefix of a chunk."""
     saved: list[bytes] = []
     while len(chunk) > 1:

@@ -109,7 +109,6 @@ class HttpClient:
     def __init__(
         self, pace: Pace, dialer: Dialer, *, max_head_bytes: int, is_raw: bool = False
     ) -> None:
-        """With `is_raw`, bodies are read as they were sent."""
         self._dialer = dialer
         self._max_head_bytes, self._is_raw = max_head_bytes, is_raw
         self._slots = asyncio.Semaphore(pace.connections)

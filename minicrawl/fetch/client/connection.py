@@ -36,7 +36,6 @@ class Connection(asyncio.BufferedProtocol):
         *,
         is_raw: bool = False,
     ) -> None:
-        """With `is_raw`, bodies are read as they were sent."""
         self._read_buffer = read_buffer
         self._on_made = on_made
         self._on_lost = on_lost

@@ -3,6 +3,5 @@
 naming      configuration: settings, files, the environment
 proxies     the proxies of a host
 handshakes  make a proxy connect to a host
-dialing     opens connections through the proxies of a host
-checks      look for broken proxies before the first request
+dialing     opens connections through the proxies of a host, and checks them before the crawl
 """

@@ -6,6 +6,10 @@ Laws: without a proxy, or through a socks5 proxy, a connection goes to an addres
 names. Other proxies are given the host name, unless a `--resolve` rule maps it to an address. A
 proxy that failed recently is tried after all others. If a proxy reports that the host is down, no
 other proxy is asked.
+
+Laws of `check_proxies`, before the first request: a proxy is asked only for a name that does not
+exist, never for a page on the web. Some proxies may be down if another one works; a login that is
+missing or wrong stops the crawl.
 """
 
 import asyncio
@@ -18,6 +22,7 @@ from typing import NamedTuple, TypeVar
 
 from minicrawl.config import Network as NetworkSettings
 from minicrawl.config.values.kinds import ENVIRONMENT
+from minicrawl.errors import UsageError
 from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.dialing import Connector, Dialer, TlsFor, Way
 from minicrawl.fetch.http.faults import Fault, described
@@ -27,8 +32,10 @@ from minicrawl.fetch.http.targets import Origin
 from minicrawl.fetch.proxy import handshakes
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes
 from minicrawl.fetch.resolver.lookups import Lookup
+from minicrawl.fetch.resolver.name_servers import lookup_of
 from minicrawl.fetch.resolver.resolver import Located, Resolver, stand_in, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules
+from minicrawl.fetch.tls.contexts import TlsContexts
 from minicrawl.fetch.tls.layer import TlsServer
 from minicrawl.model import Failed, Refused
 from minicrawl.states import State
@@ -39,6 +46,9 @@ _MOST_ADDRESSES = 4
 _ANY_PORT = 80  # any allowed port: proxies may listen where web servers do not
 _REACH_S = 10.0
 """Time limit to connect and log in to a proxy. Proxies are near; only hosts behind are slow."""
+_NOWHERE = "minicrawl.invalid"
+"""Name that no network has: .invalid is reserved (RFC 6761)."""
+_ANSWER_S = 5.0
 
 
 class ProxyWay(NamedTuple):
@@ -183,3 +193,48 @@ def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
         forwards = not proxy.is_socks and not origin.is_tls
         return [ProxyWay(proxy, origin.host, origin.port, forwards)]
     return [ProxyWay(proxy, *place, False) for place in places[:_MOST_ADDRESSES]]
+
+
+async def check_proxies(network: NetworkSettings) -> list[str]:
+    """Return a line for each proxy that is down.
+
+    Raises UsageError if no proxy works, or if one demands a login or refuses that of the settings.
+    """
+    tls, lookup = TlsContexts(network), lookup_of(network, 4)
+    try:
+        connector = Connector(network.timeout_s, network.bind_address)
+        dialer = ProxyDialer(network, connector, tls, lookup)
+        proxies = dialer.routes.proxies
+        faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
+    finally:
+        lookup.close()
+    down = [str(fault) for fault in faults if fault is not None]
+    # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
+    if len(down) == len(proxies) or any(
+        isinstance(fault, handshakes.LoginFault) for fault in faults
+    ):
+        raise UsageError("; ".join(down))
+    return down
+
+
+async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
+    try:
+        stream = await dialer.reach(proxy)
+        try:
+            # An HTTP proxy may demand or refuse a login; any other answer is fine, and so is none.
+            if not proxy.is_socks:
+                nowhere = f"http://{_NOWHERE}/"
+                stream.write(request_bytes(_NOWHERE, nowhere, handshakes.login_header(proxy)))
+                async with asyncio.timeout(_ANSWER_S):
+                    status, _ = await handshakes.answer_of(stream, proxy)
+                if status in handshakes.REFUSED_LOGINS:
+                    return handshakes.wants_login(proxy)
+        except TimeoutError:
+            return None
+        except OSError as error:
+            return handshakes.fault_of(proxy, str(error))
+        finally:
+            stream.abort()
+    except Fault as fault:
+        return fault
+    return None

@@ -20,12 +20,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.store import tables
 from minicrawl.store.reader import LOG, begin_snapshot, connect, file_beside, remove_log
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import (
-    DERIVED,
-    NONSENSE,
-    primary_code,
-    translating_derived_errors,
-)
+from minicrawl.store.trouble import DERIVED, NONSENSE, primary_code, translating_derived_errors
 
 SUFFIX = "-ranks"
 DAMAGED = f"{SUFFIX}-damaged"
@@ -119,7 +114,6 @@ def derived_rows(
 
 
 def _is_derived_from(derived: Connection, birth: str) -> bool:
-    """Return True if the file belongs to the store of this birth."""
     if not has_table(derived, "derived_from"):
         return False
     row = derived.execute("SELECT store FROM derived_from").fetchone()

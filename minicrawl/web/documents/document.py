@@ -38,7 +38,8 @@ _TITLE = re.compile(
 def title_of(body: bytes) -> str:
     """Return the title of the feed itself, which comes before its entries."""
     if body.lstrip()[:1] == b"{":
-        return tidy(json_feed.read_json_feed(body.decode(errors="replace"), 1).title[:_LONGEST])
+        title, _ = json_feed.read_json_feed(body.decode(errors="replace"), 1)
+        return tidy(title[:_LONGEST])
     head = body[:_READ]
     entry = _FIRST_ENTRY.search(head)
     element = _TITLE.search(head, 0, entry.start() if entry else _READ)
@@ -133,7 +134,6 @@ def _is_thin(text: str) -> bool:
 def _page_of(
     title: str, links: Iterable[tuple[str, str]], facts: BodyFacts, received: Received
 ) -> ParsedPage:
-    """Return a page with these links, each with its words."""
     url, headers, options = received.url, received.headers, received.options
     markup, rest = Markup(title=title), iter(links)
     markup.links.update(islice(rest, options.max_links))

@@ -44,12 +44,6 @@ _AFTER_A_URL = "?!.,:;*_~'"
 _PAIRS = (("(", ")"), ("[", "]"))
 
 
-def bare_urls(text: str) -> Iterator[str]:
-    """Yield the URLs in plain text, without the punctuation that follows them."""
-    for url in _BARE.finditer(text):
-        yield _trimmed(url[0])
-
-
 def _trimmed(url: str) -> str:
     """Strip trailing punctuation, but keep a closing bracket that the URL has opened."""
     left = {closing: url.count(closing) - url.count(opening) for opening, closing in _PAIRS}
@@ -67,7 +61,8 @@ def _trimmed(url: str) -> str:
 def read_text(text: str) -> Written:
     """Read plain text. Its title is its first line."""
     lines = text.lstrip().split("\n", 1)
-    return Written(tidy(lines[0]), dict.fromkeys(bare_urls(text), ""))
+    urls = (_trimmed(url[0]) for url in _BARE.finditer(text))
+    return Written(tidy(lines[0]), dict.fromkeys(urls, ""))
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)")

@@ -17,8 +17,6 @@ explained, too, if it follows from the URL (page 7 has items 121 to 140), or if 
 the number of pages that were read, as a visit counter does. A number that is left is news.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from calendar import timegm
@@ -99,11 +97,8 @@ for the days of a calendar, then for the weeks, which stand between them."""
 _SHORTEST_MONTH = 28
 
 
-class _Figure(NamedTuple):
-    """Number in a text, and whether it is explained."""
-
-    value: float
-    is_explained: bool
+_Figure = tuple[float, bool]
+"""Number in a text, and whether it is explained."""
 
 
 def page_numbers(text: str, url: str, date: str = "") -> Numbers:
@@ -143,7 +138,7 @@ def _figures(markup: str, url: str, date: str) -> Iterator[_Figure]:
             or (now is not None and _is_now(match, value, now))
             or _is_of_no_page(text, match, is_link=parts[place].is_link)
         )
-        yield _Figure(value, is_explained)
+        yield value, is_explained
 
 
 class _Part(NamedTuple):
@@ -156,7 +151,6 @@ class _Part(NamedTuple):
 
 
 def _text(markup: str) -> tuple[str, list[_Part]]:
-    """Return the text of a page with its title, and its parts."""
     written: list[str] = []
     parts: list[_Part] = []
     targets, is_link, is_behind, end = frozenset[float](), False, False, 0
@@ -245,7 +239,7 @@ class _Reading(NamedTuple):
 
     order: int
     of_url: tuple[float, ...]
-    values: array[float]
+    values: "array[float]"
 
 
 class NumberHistory:

@@ -48,7 +48,7 @@ def read_entry(entry: str, own: str, target: str) -> AnchorTag:
     if form.startswith(_WHOLE):
         return AnchorTag(target + form[1:], text, rel)
     if form.startswith(_ROOTED):
-        return AnchorTag(_rooted(target) + form[1:], text, rel)
+        return AnchorTag(split(target)[1] + form[1:], text, rel)
     return AnchorTag((_relative(_folders(own), target) or target) + form, text, rel)
 
 
@@ -78,7 +78,7 @@ def _form(written: str, url: str, folders: list[str], *, has_base: bool) -> str:
         return f"{_WHOLE}{hash_sign}{fragment}"
     if not has_base and href == _relative(folders, url):
         return hash_sign + fragment
-    if href.startswith("/") and href == _rooted(url):
+    if href.startswith("/") and href == split(url)[1]:
         return f"{_ROOTED}{hash_sign}{fragment}"
     return _OTHER + written
 
@@ -96,7 +96,3 @@ def _relative(folders: list[str], url: str) -> str | None:
         if url.startswith(folder):
             return "../" * above + url[len(folder) :]
     return None
-
-
-def _rooted(url: str) -> str:
-    return split(url)[1]

@@ -33,11 +33,10 @@ _LOOKS_LIKE_HTML = re.compile(
     rb"|body|br|p|!--)[ >]",
     re.IGNORECASE,
 )
-_LOOKS_LIKE_XHTML = re.compile(
+_BEFORE_ROOT = (
     rb"(?:\xef\xbb\xbf)?+(?:[\t\n\f\r ]++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!doctype[^>\[]*+>)*+"
-    rb"<html[\t\n\f\r >]",
-    re.IGNORECASE,
 )
+_LOOKS_LIKE_XHTML = re.compile(_BEFORE_ROOT + rb"<html[\t\n\f\r >]", re.IGNORECASE)
 
 
 def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
@@ -105,7 +104,6 @@ _FEEDS = frozenset(
         "application/feed+json",
     )
 )
-_JSON = frozenset(("application/json",))
 _MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
 _PLAIN = frozenset(("text/plain",))
 _PACKED = frozenset(("application/gzip", "application/x-gzip"))
@@ -118,8 +116,7 @@ _BY_MEDIA_TYPE: tuple[tuple[frozenset[str], DocumentType], ...] = (
     (XML_TYPES, _UNDECIDED_XML),
     (_PDF, DocumentType.PDF),
     (_OFFICE | _ZIP, DocumentType.OFFICE),
-    (_FEEDS, DocumentType.FEED),
-    (_JSON, DocumentType.FEED),
+    (_FEEDS | {"application/json"}, DocumentType.FEED),
     (_MARKDOWN, DocumentType.MARKDOWN),
     (_PLAIN, DocumentType.TEXT | DocumentType.MARKDOWN | DocumentType.SITEMAP),
     (_PACKED, DocumentType.SITEMAP),
@@ -160,9 +157,6 @@ _PDF_BEGINS, _ZIP_BEGINS = b"%PDF-", b"PK\x03\x04"
 GZIP_BEGINS = b"\x1f\x8b"
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _BINARY = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # the "binary data bytes" of MIME Sniffing
-_BEFORE_ROOT = (
-    rb"(?:\xef\xbb\xbf)?+(?:[\t\n\f\r ]++|<\?(?s:.*?)\?>|<!--(?s:.*?)-->|<!doctype[^>\[]*+>)*+"
-)
 _ROOT_OF_A_FEED = re.compile(
     _BEFORE_ROOT + rb"<(?:rss|(?:[^\s<>/:\"']++:)?+(?:feed|RDF))[\s/>]", re.IGNORECASE
 )

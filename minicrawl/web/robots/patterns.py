@@ -95,16 +95,6 @@ def _key(text: str) -> str:
     return _respelled(path, _IN_PATHS) + question + _respelled(query, _IN_QUERIES)
 
 
-def _keys_of_pieces(pattern: str) -> list[str]:
-    """Return the keys of the pieces between the stars. Everything after a "?" is query."""
-    pieces: list[str] = []
-    in_query = False
-    for piece in pattern.split("*"):
-        pieces.append(_respelled(piece, _IN_QUERIES) if in_query else _key(piece))
-        in_query = in_query or "?" in piece
-    return pieces
-
-
 class _Literals:
     """Prefixes with ranks, for the greatest rank among the prefixes of a path.
 
@@ -159,7 +149,11 @@ class _Starred(NamedTuple):
 
 
 def _cut(pattern: str, rank: int) -> _Starred:
-    head, *pieces = _keys_of_pieces(pattern.removesuffix("$"))
+    keys, in_query = list[str](), False
+    for piece in pattern.removesuffix("$").split("*"):
+        keys.append(_respelled(piece, _IN_QUERIES) if in_query else _key(piece))
+        in_query = in_query or "?" in piece  # everything after a "?" is query
+    head, *pieces = keys
     tail = pieces.pop() if pieces and pattern.endswith("$") else ""
     middle = tuple(filter(None, pieces))
     return _Starred(rank, head, middle, tail, max(*middle, tail, "", key=len))

@@ -10,7 +10,6 @@ entry   an object in the list "items" of the outermost object
 import json
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
 
 _TOKEN = re.compile(r'"((?:[^"\\]|\\.)*+)("|\\?\Z)|([{}\[\]:,])', re.DOTALL)
 _OF_AN_ENTRY = ("url", "external_url", "id")
@@ -20,15 +19,8 @@ _IN_FEED, _IN_ITEMS, _IN_ENTRY = 1, 2, 3
 """Nesting depth of the feed, its items, and an entry."""
 
 
-class JsonFeed(NamedTuple):
-    """Title and URLs of a feed, as written."""
-
-    title: str
-    urls: list[str]
-
-
-def read_json_feed(text: str, most_urls: int) -> JsonFeed:
-    """Parse a feed up to its first `most_urls` URLs."""
+def read_json_feed(text: str, most_urls: int) -> tuple[str, list[str]]:
+    """Return title and URLs of a feed, as written; it is read up to its first `most_urls` URLs."""
     title, urls, entry = "", list[str](), dict[str, str]()
     place = _Place()
     for token in _TOKEN.finditer(text):
@@ -48,11 +40,10 @@ def read_json_feed(text: str, most_urls: int) -> JsonFeed:
             entry[place.key] = _value(written)
         elif place.key == "title" and not title and place.is_in_feed:
             title = _value(written)
-    return JsonFeed(title, urls + _url_of(entry))
+    return title, urls + _url_of(entry)
 
 
 def _url_of(entry: Mapping[str, str]) -> list[str]:
-    """Return the URL of an entry in a list, or an empty list."""
     values = (entry.get(name, "").strip() for name in _OF_AN_ENTRY)
     return [url for url in values if ABSOLUTE.match(url)][:1]
 

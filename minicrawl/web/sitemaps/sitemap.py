@@ -301,7 +301,7 @@ def _written(content: bytes, url: str) -> tuple[Sequence[str], Sequence[str], st
             of_tags = f"only {MAX_EVENTS:,} tags of a sitemap are read" if xml.has_more else ""
             return xml.pages, xml.sitemaps, too_many if xml.urls == MAX_URLS else of_tags
         case b"{":
-            urls = read_json_feed(content.decode(errors="replace"), MAX_URLS).urls
+            _, urls = read_json_feed(content.decode(errors="replace"), MAX_URLS)
             readable = [page for page in urls if not UNREADABLE.search(page)]
         case _:  # a list, without lines that are not UTF-8
             lines = islice(_LINE.finditer(content.replace(b"\r", b"\n")), MAX_URLS)

@@ -10,7 +10,7 @@ import pytest
 
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
-from minicrawl.fetch.proxy.checks import check_proxies
+from minicrawl.fetch.proxy.dialing import check_proxies
 from minicrawl.model import Failed, Refused, Request
 from minicrawl.states import State
 from tests.fetch.proxy.servers import ProxyServer, proxy_server
