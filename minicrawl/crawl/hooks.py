@@ -16,12 +16,7 @@ from inspect import isawaitable
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.progress import Progress
-from minicrawl.crawl.workers.scoring import (
-    OwnScorer,
-    PageRead,
-    ProgramScorer,
-    page_read,
-)
+from minicrawl.crawl.workers.scoring import OwnScorer, PageRead, ProgramScorer, page_read
 from minicrawl.errors import UsageError
 from minicrawl.model import OwnRequest, ParsedPage, Response
 from minicrawl.web.urls import ResolvedUrl

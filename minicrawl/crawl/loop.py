@@ -19,7 +19,7 @@ from minicrawl.crawl.dispatch.dispatcher import Dispatcher
 from minicrawl.crawl.events import Ended, Event, Listener, Reason
 from minicrawl.crawl.hosts.crawl_pace import StepClock
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import Progress, are_bytes_spent, with_wait
+from minicrawl.crawl.progress import Progress
 from minicrawl.crawl.record.commits import COMMIT_EVERY_S
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.start.waiting_again import LAST_AT, in_scope_now
@@ -100,7 +100,7 @@ class Crawler:
         return not self._is_spent()
 
     def _is_spent(self) -> bool:
-        return self._is_over(self._clock.now()) or are_bytes_spent(self.context)
+        return self._is_over(self._clock.now()) or self.context.are_bytes_spent()
 
     def _is_over(self, now: float) -> bool:
         """Return whether the crawl was stopped, or its time is over."""
@@ -112,11 +112,21 @@ class Crawler:
         self._news.set()
 
     def completed(self, progress: Progress) -> Progress:
-        """Add to the progress the host that the crawl waits for, and the state of the browsers."""
+        """Add to the progress the state of the browsers, and what the crawl waits for.
+
+        That is the start of its hours, or a host if no request is under way.
+        """
         renderer = self.context.renderer
         if renderer is not None:
             progress = replace(progress, rendering=renderer.progress())
-        return with_wait(progress, self.parts.hosts, self._clock.now(), self._turns.requesting)
+        hosts, now = self.parts.hosts, self._clock.now()
+        if hosts.pace is not None and (closed_s := hosts.pace.closed_s()):
+            return replace(progress, waits_for=f"{hosts.pace.opens} (--hours)", wait_s=closed_s)
+        waiting = (host for host in hosts.values() if host.ready_at > now)
+        host = min(waiting, key=lambda host: (host.ready_at, host.id), default=None)
+        if host is None or self._turns.requesting:
+            return progress
+        return replace(progress, waits_for=host.origin, wait_s=host.ready_at - now)
 
     def pause(self) -> None:
         """Begin no more requests until `resume`."""

@@ -24,8 +24,7 @@ from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, Step
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
-from minicrawl.crawl.turns.listed_pages import ListedPages
-from minicrawl.crawl.turns.turn_ends import TurnEnds
+from minicrawl.crawl.turns.turn_ends import ListedPages, TurnEnds
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
@@ -50,6 +49,11 @@ class CrawlContext:
     hooks: Hooks = field(default_factory=Hooks)
     renderer: PageRenderer | None = None  # if pages are rendered
     exchange: Exchange = WHOLE  # with the other shards, if any
+
+    def are_bytes_spent(self) -> bool:
+        """Return whether the bytes of the budget are spent."""
+        limit = self.settings.budget.body_bytes
+        return limit is not None and self.recorder.counters.number("wire_bytes") >= limit
 
 
 class CrawlParts:
@@ -87,9 +91,7 @@ class CrawlParts:
         saw = self.replays.saw if self.replays.per_fetch else None
         if self.leases.reads_again:
             saw = self._saw
-        met_pages = MetPages(
-            recorder, context.gate, self.depths, self.onboarding, self.side_requests
-        )
+        met_pages = MetPages(recorder, context.gate, self.depths, self.onboarding)
         poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
         self.introducer = PageIntroducer(recorder, poster)

@@ -7,12 +7,9 @@ and U of unread ones, and n new pages per reading, the gathered share of all imp
 unit of its birth here, for links to it that are not known yet.
 """
 
-from __future__ import annotations
-
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import thread_time
-from typing import TYPE_CHECKING
 
 from minicrawl.config import Budget
 from minicrawl.config.values.kinds import guaranteed_part
@@ -24,10 +21,6 @@ from minicrawl.ports import Clock
 from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.wording import as_duration
-
-if TYPE_CHECKING:
-    from minicrawl.crawl.hosts.politeness import HostTable
-    from minicrawl.crawl.parts import CrawlContext
 
 LONG_WAIT_S = 60.0
 _COST_SHARE = 0.01
@@ -203,21 +196,3 @@ class ProgressMeter:
             turns_of_cash=ledger.recorded / max(ledger.minted, UNIT),
             importance_gathered=self._gathering.share,
         )
-
-
-def are_bytes_spent(context: CrawlContext) -> bool:
-    """Return whether the bytes of the budget are spent."""
-    limit = context.settings.budget.body_bytes
-    return limit is not None and context.recorder.counters.number("wire_bytes") >= limit
-
-
-def with_wait(progress: Progress, hosts: HostTable, now: float, requesting: int) -> Progress:
-    """Add the hours that the crawl waits for, or the host, if no request is under way."""
-    pace = hosts.pace
-    if pace is not None and (closed_s := pace.closed_s()):
-        return replace(progress, waits_for=f"{pace.opens} (--hours)", wait_s=closed_s)
-    waiting = (host for host in hosts.values() if host.ready_at > now)
-    host = min(waiting, key=lambda host: (host.ready_at, host.id), default=None)
-    if host is None or requesting:
-        return progress
-    return replace(progress, waits_for=host.origin, wait_s=host.ready_at - now)

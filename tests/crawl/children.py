@@ -1,7 +1,6 @@
 """Child processes and open files of the test process, read from `/proc`."""
 
 import gc
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,10 +8,10 @@ from pathlib import Path
 from minicrawl.crawl.workers.parser_process import ParserProcess
 
 
-def children(of: int | None = None) -> list[int]:
-    """Return the children of a process, zombies included; by default, of this process."""
-    tasks = Path(f"/proc/{of or os.getpid()}/task")
-    return sorted(int(child) for task in tasks.iterdir() for child in _started_by(task))
+def children() -> list[int]:
+    """Return the children of this process, zombies included."""
+    tasks = Path("/proc/self/task").iterdir()
+    return sorted(int(child) for task in tasks for child in _started_by(task))
 
 
 def _started_by(task: Path) -> list[str]:
@@ -36,12 +35,10 @@ def nothing_left_behind() -> Iterator[None]:
 
 
 def open_files() -> list[str]:
-    """Return the target of each open descriptor."""
     links = Path("/proc/self/fd").iterdir()
     return sorted(str(link.readlink()) for link in links if link.is_symlink())
 
 
 def has_child(parser: ParserProcess) -> bool:
-    """Return whether the parser has a process of its own."""
     # Whoever has a page parsed is not told where it happens.
     return parser._child is not None

@@ -12,8 +12,6 @@ CoroutineTest = Callable[P, Coroutine[Any, Any, None]]
 
 
 def in_loop(test: CoroutineTest[P]) -> Callable[P, None]:
-    """Run a test in an event loop."""
-
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         asyncio.run(test(*args, **kwargs))
@@ -22,8 +20,6 @@ def in_loop(test: CoroutineTest[P]) -> Callable[P, None]:
 
 
 def in_jumping_time(test: CoroutineTest[P]) -> Callable[P, None]:
-    """Run a test in an event loop whose time jumps."""
-
     @wraps(test)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         in_time(test(*args, **kwargs))

@@ -41,7 +41,6 @@ Floats = NDArray[np.float64]
 
 
 def shown(path: Path) -> Floats:
-    """The importance that reports show."""
     with snapshot(path) as seen:
         return seen.importance
 
@@ -53,7 +52,6 @@ def flows_of(path: Path) -> Floats:
 
 
 def refined(path: Path, until: float = UNTIL, to: Path | None = None) -> Refined:
-    """Refine to the end."""
     found = refine(path, until=until, to=to)
     assert found is not None
     return found
@@ -175,7 +173,6 @@ def test_where_nothing_was_read_all_pages_have_the_same_rank(tmp_path: Path) -> 
 
 
 def go_on(path: Path) -> None:
-    """Read one more page, which reveals another one."""
     with closing(StoreWriter.open(path)) as store:
         take(store, (Step(StepKind.VISIT, 79, 1, Spending((0, 80))), State.FETCHED))
 

@@ -59,7 +59,6 @@ async def send(scene: Scene, verb: Verb, **rest: Any) -> Reply:
 
 
 def chain(origin: str, pages: int) -> dict[str, Answer]:
-    """Return pages that each link to the next one."""
     return web_of({f"{origin}/{n}": [f"{origin}/{n + 1}"] for n in range(pages)})
 
 
@@ -73,7 +72,6 @@ def steered(run: Run) -> list[str]:
 
 
 async def requested(scene: Scene, pages: int) -> None:
-    """Wait until `pages` pages were requested."""
     while len(scene.web.asked) < pages:
         await asyncio.sleep(0.01)
 

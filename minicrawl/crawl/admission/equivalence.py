@@ -174,7 +174,6 @@ class UrlEquivalence:
             del self._mirrors[rule.place]
 
     def _drop_proofs(self, rule: EquivalenceRule) -> None:
-        """Drop the proofs of a rule, which no longer holds."""
         self._proofs_in_all -= len(self._proofs.get(rule) or ())
         of_place = self._needless.get(rule.place)
         if of_place is not None and rule.name is not None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.model import PageId
@@ -32,12 +31,11 @@ class MetPages:
     gate: ScopeGate
     depths: DepthTracker | None
     onboarding: HostOnboarding
-    requests: SideRequests
 
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
         refused, reached = defaultdict[State, list[int]](list), dict[int, bool]()
-        urls, clock = self.recorder.frontier.urls, self.requests.clock
+        urls, clock = self.recorder.frontier.urls, self.onboarding.requests.clock
         depth, host_of, origins = urls.depth, urls.host_of, urls.origins
         now, depths, sitemaps = clock.now(), self.depths, self.onboarding.sitemaps.named
         for page in new:
@@ -63,7 +61,7 @@ class MetPages:
             self.recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
     def _refusal(self, page: PageId, host_id: int, now: float) -> SkipReason | None:
-        url, host = self.recorder.pages.url_of(page), self.requests.hosts.get(host_id)
+        url, host = self.recorder.pages.url_of(page), self.onboarding.requests.hosts.get(host_id)
         state, robots = self.gate.refusal(url, 0, host.pages if host else 0), self.onboarding.robots
         if state is None and host is not None:
             state = host.trouble_at(now)

@@ -191,11 +191,10 @@ class NoveltyTracker:
 class Seen:
     """Table of a fixed size: the page that had a text or a title first, among recent pages."""
 
-    def __init__(self, bits: int = _SEEN_BITS) -> None:
-        self._mask = (1 << bits) - 1
+    def __init__(self) -> None:
         # Unused zeros take no memory.
-        self._codes = np.zeros(1 << bits, dtype=np.int64).data
-        self._pages = np.zeros(1 << bits, dtype=np.uint32).data
+        self._codes = np.zeros(1 << _SEEN_BITS, dtype=np.int64).data
+        self._pages = np.zeros(1 << _SEEN_BITS, dtype=np.uint32).data
 
     def first(self, host: int, kind: int, code: int, page: PageId) -> int | None:
         """Return the page of the host that had this code before, or enter this one. 0 is none."""
@@ -204,7 +203,7 @@ class Seen:
         # The host is in the code: pages of different hosts with one text are copies, which
         # `UrlEquivalence` and `Duplicates` judge, and are no sign of a trap.
         mixed = hash((host, kind, code))
-        place = mixed & self._mask
+        place = mixed % (1 << _SEEN_BITS)
         if self._codes[place] == mixed:
             return self._pages[place]
         self._codes[place], self._pages[place] = mixed, page

@@ -187,7 +187,6 @@ class Quotas:
         return host in self._seeds or self._site_index.site(host) in self._unlimited_sites
 
     def _accounts_of(self, host: int) -> Iterator[tuple[QuotaAccounts, int]]:
-        """Yield the accounts that a page of the host is charged to."""
         site = self._site_index.site(host)
         yield self._accounts.hosts, host
         yield self._accounts.sites, site

@@ -19,7 +19,7 @@ from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.slots import Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import ImportanceLimit, are_bytes_spent, most_pages
+from minicrawl.crawl.progress import ImportanceLimit, most_pages
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
@@ -94,7 +94,7 @@ class Dispatcher:
         if self.limit is not None and self.limit.is_reached:
             return Reason.GATHERED
         is_over = most is not None and fetched >= most
-        return Reason.BUDGET if is_over or are_bytes_spent(self._context) else None
+        return Reason.BUDGET if is_over or self._context.are_bytes_spent() else None
 
     def launch(self, group: asyncio.TaskGroup) -> None:
         """Give pages their turns while there is room."""

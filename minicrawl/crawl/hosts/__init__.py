@@ -8,11 +8,10 @@ crawl_pace        pace of the whole crawl: requests and bytes per second, hours 
 slots             slots of requests, for pages and for files of hosts
 fair_lock         lock for one host at a time: the one that has cost least is next
 
-onboarding        address, robots.txt and sitemaps of a host, before its first page
+onboarding        files of a host before its first page: robots.txt, sitemaps, usage preferences
 robots            rules of robots.txt: in memory, in the store, or requested now
 back_off          effect of a failure on the next requests to its host
 side_requests     requests for files that are not pages, each at a time that suits its host
 sitemap_queue     sitemaps of a host that wait to be read
 sitemap_revisits  when a sitemap is read again
-usage_files       files that state what pages may be used for
 """

@@ -161,7 +161,6 @@ class Robots:
             self.when_new(host, rules, True)
 
     async def _ask(self, host: Host) -> None:
-        """Request robots.txt, through a few redirects."""
         first = f"{host.origin}/robots.txt"
         hops = await follow(first, self._file)
         url, answer = hops[-1]

@@ -192,7 +192,6 @@ class SitemapQueue:
         introduce: Introduce,
         earlier: ReadSitemap,
     ) -> None:
-        """Make the pages known that a sitemap of the host lists."""
         limit = listed.limit
         if answer.cut is not None:
             limit = f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut.label})"

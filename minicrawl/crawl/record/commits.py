@@ -172,38 +172,8 @@ class UncommittedRows:
             await self._taken.wait()
 
 
-class WriteQueue:
-    """Queue of commits and checkpoints for the store's thread. A failed write stays first."""
-
-    def __init__(self, reader: tables.Connection) -> None:
-        """Set up with `reader`, which sees the store as of the last write."""
-        self._reader = reader
-        self._unwritten: deque[Callable[[], None]] = deque()
-        self.add = self._unwritten.append
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-
-    def __len__(self) -> int:
-        return len(self._unwritten)
-
-    async def write(self) -> None:
-        """Do all queued writes, each commit and each checkpoint as a whole."""
-        # While a reader holds a snapshot, SQLite cannot reset its log, which would grow with each
-        # commit.
-        end_snapshot(self._reader)
-        loop = asyncio.get_running_loop()
-        while self._unwritten:
-            # Removed only after it has succeeded: a write that fails on a full disk is the first
-            # one of the next attempt, so nothing overtakes it.
-            await loop.run_in_executor(self._thread, self._unwritten[0])
-            self._unwritten.popleft()
-        begin_snapshot(self._reader)
-
-    def close(self) -> None:
-        self._thread.shutdown()
-
-
 class Committer:
-    """Writes uncommitted rows and checkpoints to the store."""
+    """Writes uncommitted rows and checkpoints to the store, one after the other in its thread."""
 
     def __init__(
         self,
@@ -215,7 +185,10 @@ class Committer:
     ) -> None:
         """Set up with `reader`, which sees the store as of the last commit."""
         self.has_room = True
-        self._store, self._writes = store, WriteQueue(reader)
+        self._store, self._reader = store, reader
+        self._unwritten: deque[Callable[[], None]] = deque()
+        """Commits and checkpoints. A failed write stays first."""
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
         self._closed = Batch(), frontier.last_seq
@@ -279,7 +252,7 @@ class Committer:
         batch = self._rows.batch
         # If the open batch is another object, this one was closed. It is written once the queue is
         # empty as well.
-        while (batch and self._rows.batch is batch) or self._writes:
+        while (batch and self._rows.batch is batch) or self._unwritten:
             self._rows.full.set()
             self._wrote.clear()
             await self._wrote.wait()
@@ -321,25 +294,35 @@ class Committer:
         self._counters.add(tables.FETCHES, len(batch.fetches))
         # In the same transaction as the steps, so that a crash cannot separate them.
         batch.counters = self._counters | frontier.tally()
-        self._writes.add(partial(self._store.commit, batch))
+        self._unwritten.append(partial(self._store.commit, batch))
         if is_due:
             # Cut at the moment at which the batch is closed, with no await in between. Otherwise
             # the checkpoint would include steps of the next batch, and a kill between the two
             # writes would leave rows of steps that the log does not have.
             rows, forget = cut_checkpoint(frontier), not frontier.terms.links
-            self._writes.add(partial(self._store.checkpoint, rows, forget_links=forget))
+            self._unwritten.append(partial(self._store.checkpoint, rows, forget_links=forget))
         await self._write()
 
     async def _write(self) -> None:
-        if not self._writes:
+        """Do all queued writes, each commit and each checkpoint as a whole."""
+        if not self._unwritten:
             return
-        await self._writes.write()
+        # While a reader holds a snapshot, SQLite cannot reset its log, which would grow with each
+        # commit.
+        end_snapshot(self._reader)
+        loop = asyncio.get_running_loop()
+        while self._unwritten:
+            # Removed only after it has succeeded: a write that fails on a full disk is the first
+            # one of the next attempt, so nothing overtakes it.
+            await loop.run_in_executor(self._thread, self._unwritten[0])
+            self._unwritten.popleft()
+        begin_snapshot(self._reader)
         batch, self.last_step = self._closed
         self._rows.forget(batch)
         self._wrote.set()
 
     def close(self) -> None:
-        self._writes.close()
+        self._thread.shutdown()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

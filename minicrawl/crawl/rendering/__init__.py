@@ -1,7 +1,6 @@
 """Render pages that need a browser, in render workers that drive one browser each.
 
-renderer         renders pages between parse and settle, and replaces them by the results
-policy           learns which hosts and templates gain links by rendering
+renderer         renders pages that gain links by that, and replaces them by the results
 pool             shares browsers among pages; starts, watches and ends render workers
 page_resources   sends the requests of rendered pages through the crawl's gate, each URL once
 cors             decides what a script may read of another origin, and send there

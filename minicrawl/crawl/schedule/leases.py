@@ -255,7 +255,6 @@ class LeaseScheduler:
         return unread > 0 or self.refresh.has_more() or bool(self._dead)
 
     def _unread(self) -> int | None:
-        """Lease the next unread page."""
         page = self.queue.take()
         if page is not None and self.admits is not None and not self.admits(page):
             self.queue.release(page)
@@ -322,7 +321,6 @@ class LeaseScheduler:
         return self._balance_of[host] > -self._share - _TINY or not self.queue.has_pages(host)
 
     def _lease_again(self, host: int, *, counts: bool = True) -> Lease:
-        """Lease the host's best page to read again."""
         page = self.refresh.take_of(host)
         assert page is not None, "the host has a waiting page"
         return self._lease_known(page, counts=counts)

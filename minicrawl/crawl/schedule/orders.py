@@ -248,7 +248,6 @@ ORDERS: dict[str, Callable[[KnownPages], PageQueue]] = {
 
 
 def _added(frontier: KnownPages, strategy: str) -> PageOrder:
-    """Return the order that a package adds."""
     make = ext.required(ext.ORDERS, strategy, "strategy")
     order = cast(Callable[[KnownPages], PageOrder], make)(frontier)
     keys: object = getattr(order, "keys", None)

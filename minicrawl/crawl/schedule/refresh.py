@@ -196,7 +196,6 @@ class RefreshScheduler:
             self._show(self._coming.popitem()[0])
 
     def _show(self, host: int) -> None:
-        """Enter the host into the order, by its best page."""
         best = self._list(host)
         if best is None:
             self._best.pop(host, None)

@@ -39,10 +39,6 @@ def plan_of_reading(
     return State.FETCHED, page
 
 
-def why_too_long(hops: int) -> str | None:
-    return None if hops <= MOST_REDIRECTS else f"more than {MOST_REDIRECTS} redirects in a row"
-
-
 def why_endless(*, sets_cookies: bool, was_tried: bool, target: State) -> str | None:
     """Return why redirects that lead back to the page end there, or None.
 

@@ -26,7 +26,7 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
 )
-from minicrawl.crawl.settle.plan import plan_of_reading, why_endless, why_too_long
+from minicrawl.crawl.settle.plan import MOST_REDIRECTS, plan_of_reading, why_endless
 from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.model import NO_SCRIPTS, Originals, PageId, ScriptKind
@@ -189,8 +189,9 @@ class Settler:
     def _redirect(self, turn: Turn, outcome: Redirects) -> TurnEnd:
         """Settle a redirect. A chain that is too long ends here: its next target stays unknown."""
         page, chain, hops = turn.page, turn.chain, turn.chain.hops + 1
-        if (reason := why_too_long(hops)) is not None:
-            return self._post(Step(StepKind.DEAD_END, page), TurnEnd(State.BAD_REDIRECT, reason))
+        if hops > MOST_REDIRECTS:
+            why = f"more than {MOST_REDIRECTS} redirects in a row"
+            return self._post(Step(StepKind.DEAD_END, page), TurnEnd(State.BAD_REDIRECT, why))
         target, new = self._meet(page, outcome.target, outcome.originals)
         self._traps.redirected(page, turn.lease.url, hops, new)
         led_to: tuple[int, ...] = ()
@@ -225,6 +226,5 @@ class Settler:
         return (target, *sent)
 
     def _meet(self, page: PageId, url: str, originals: Originals) -> tuple[int, list[int]]:
-        """Return the page that another one stands for, and the pages that this made known."""
         meeting = self._recorder.meet([url], self._frontier.urls.depth[page], originals)
         return meeting.pages[0], [row.id for row in meeting.urls]

@@ -3,5 +3,5 @@
 page_turns    request, parse, settle, record; failures wait and try again
 turn          state of a page while its turn is under way, or suspended between two leases
 large_pages   lets large pages, and pages with very many links, wait for one another
-listed_pages  decides which URLs a sitemap that is a page may list
+turn_ends     looks up the links of a page, and ends its turn
 """

@@ -18,15 +18,7 @@ from minicrawl.crawl.turns.turn import Turn
 from minicrawl.crawl.turns.turn_ends import TurnEnds
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.crawl.workers.scoring import page_read
-from minicrawl.model import (
-    Failed,
-    FetchResult,
-    OwnRequest,
-    ParsedPage,
-    Refused,
-    Request,
-    Response,
-)
+from minicrawl.model import Failed, FetchResult, OwnRequest, ParsedPage, Refused, Request, Response
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Timed, Visit
 from minicrawl.states import State

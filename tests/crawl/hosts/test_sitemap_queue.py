@@ -21,12 +21,10 @@ FORBIDDING = text("User-agent: *\nDisallow: /")
 
 
 def naming(*urls: str) -> Answer:
-    """Return a robots.txt that names these sitemaps."""
     return text("\n".join(f"Sitemap: {url}" for url in urls))
 
 
 def listing(*urls: str) -> Answer:
-    """Return a sitemap that lists these pages."""
     return text("<urlset>" + "".join(f"<url><loc>{url}</loc></url>" for url in urls) + "</urlset>")
 
 

@@ -46,7 +46,6 @@ def data(value: object) -> DemoResponse:
 
 
 def filled_by(code: str) -> DemoResponse:
-    """Return a page that is empty but for this script."""
     return page(f'<title>shell</title><div id="root"></div><script>{code}</script>')
 
 
@@ -88,7 +87,6 @@ def crawled(
     seeds: Sequence[str] = (),
     **settings: Any,
 ) -> dict[str, ExportRow]:
-    """Crawl, and return all known pages by path."""
     wanted: dict[str, Any] = {"delay": 0, "workers": 0, "render": "auto", "max_s": 60}
     with_them = settings_of(store=store, scope="host", converge=False, **wanted | settings)
     crawl = Crawl([seed, *seeds], with_them, on_page=on_page)

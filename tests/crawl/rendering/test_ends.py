@@ -38,7 +38,6 @@ def name_of(pid: int) -> str:
 
 
 def are_gone(pids: list[int]) -> bool:
-    """Return whether all these processes have ended; zombies have."""
     for pid in pids:
         with suppress(OSError):
             stat = Path(f"/proc/{pid}/stat").read_text()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.crawl.rendering.policy import HOST_TRIES, TRIES, RenderPolicy, has_gained
+from minicrawl.crawl.rendering.renderer import HOST_TRIES, TRIES, RenderPolicy, has_gained
 from minicrawl.model import ParsedPage, Scripting, ScriptKind
 
 HOST, OTHER = "a.example", "b.example"

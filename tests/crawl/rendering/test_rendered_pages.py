@@ -49,7 +49,6 @@ APP = {
 
 
 def fill(name: str) -> str:
-    """Return a script that adds the link `/found-NAME`."""
     return f"document.body.insertAdjacentHTML('beforeend', '<a href=/found-{name}>f</a>');"
 
 

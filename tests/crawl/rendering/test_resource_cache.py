@@ -4,11 +4,7 @@ import math
 
 import pytest
 
-from minicrawl.crawl.rendering.page_resources import (
-    MOST,
-    ResourceCache,
-    fresh_for_s,
-)
+from minicrawl.crawl.rendering.page_resources import MOST, ResourceCache, fresh_for_s
 from minicrawl.crawl.rendering.render_messages import Resource
 
 A, B = "http://a.example/a.js", "http://a.example/b.js"

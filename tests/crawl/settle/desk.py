@@ -58,7 +58,6 @@ class Desk:
         return refuse
 
     def page(self, name: str) -> int:
-        """Return the number of a page, which becomes known if it is new."""
         url = name if name.startswith("http") else A + name
         found = self.frontier.urls.find(url)
         return self.settler.poster.introduce([url], 0).pages[0] if found is None else found

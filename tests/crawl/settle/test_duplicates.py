@@ -51,7 +51,6 @@ def web_of(copies: Sequence[str], *, are_copies: bool = True, depth: int = 0) ->
 
 
 def rank(run: Run, url: str) -> int:
-    """Return the rank of a page by importance, from 1."""
     with Store(run.path) as store:
         return store.explain(url).rank
 

@@ -48,7 +48,6 @@ def answer(request: httpx.Request, count: int) -> httpx.Response:
 
 
 def crawled(path: Path, *seeds: str, count: int = FEW, **more: Any) -> set[str]:
-    """Crawl, and return the requested URLs."""
     asked: set[str] = set()
 
     def note(request: httpx.Request) -> httpx.Response:

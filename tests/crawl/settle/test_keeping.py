@@ -25,16 +25,7 @@ from minicrawl.store.files import files_of, move
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter, copy_store
-from tests.archive.archives import (
-    NOON,
-    bodies,
-    body,
-    confirmed,
-    failed,
-    filled,
-    kept,
-    url,
-)
+from tests.archive.archives import NOON, bodies, body, confirmed, failed, filled, kept, url
 from tests.crawl.fakes import Disk
 from tests.store.test_writer import Replica
 
@@ -65,7 +56,6 @@ def archiving(
 
 
 def keep(both: StoreWithArchive, *numbers: int) -> None:
-    """Commit the responses of pages with these numbers."""
     both.commit(Batch(answers=[page(number) for number in numbers]))
 
 
@@ -289,7 +279,6 @@ def page(number: int) -> KeptAnswer:
 
 
 def run(path: Path, folder: Path, *answers: KeptAnswer, tell: Listener = nobody_listens) -> None:
-    """Run a crawl that commits these responses."""
     with crawling(path, folder, tell) as both:
         both.commit(Batch(answers=list(answers)))
 
@@ -309,7 +298,6 @@ def kill(
 
 
 def files(folder: Path) -> list[Path]:
-    """Return all WARC files, complete or open."""
     return sorted(folder.glob("*.warc.gz*"))
 
 

@@ -2,12 +2,7 @@
 
 import pytest
 
-from minicrawl.crawl.settle.plan import (
-    MOST_REDIRECTS,
-    plan_of_reading,
-    why_endless,
-    why_too_long,
-)
+from minicrawl.crawl.settle.plan import plan_of_reading, why_endless
 from minicrawl.states import State
 
 PAGE, ORIGINAL, CANONICAL = 1, 2, 3
@@ -46,8 +41,3 @@ def test_redirects_in_a_circle_go_on_once_and_only_with_a_new_cookie(
     why = why_endless(sets_cookies=sets_cookies, was_tried=was_tried, target=target)
     assert (why is None) == (sets_cookies and not was_tried and target is State.MOVED)
     assert why is None or ("cookie" in why) == sets_cookies
-
-
-def test_a_chain_of_redirects_is_limited() -> None:
-    assert why_too_long(MOST_REDIRECTS) is None
-    assert why_too_long(MOST_REDIRECTS + 1) == "more than 10 redirects in a row"

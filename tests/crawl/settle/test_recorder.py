@@ -133,7 +133,6 @@ A_WHILE_S = 10.0
 
 @pytest.fixture
 def nine_pages(path: Path) -> Path:
-    """Store with the pages `URLS`."""
     with keeping(path) as recorder:
         bear(recorder, *URLS)
         in_time(recorder.committer.commit())

@@ -7,13 +7,7 @@ import pytest
 
 from minicrawl.config import Scope
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.crawl.settle.outcome import (
-    GivenUp,
-    NotModified,
-    Outcome,
-    RedirectChain,
-    Redirects,
-)
+from minicrawl.crawl.settle.outcome import GivenUp, NotModified, Outcome, RedirectChain, Redirects
 from minicrawl.crawl.settle.plan import MOST_REDIRECTS
 from minicrawl.states import State
 from minicrawl.store import tables
@@ -132,6 +126,7 @@ def test_an_endless_chain_of_new_logins_is_given_up(desk: Desk) -> None:
         here, there = ("/a", f"/{number}") if number % 2 == 0 else (f"/{number - 1}", "/a")
         ends.append(desk.settle(here, Redirects(f"{A}{there}", (), sets_cookies=True)))
     assert ends == [State.MOVED] * MOST_REDIRECTS + [State.BAD_REDIRECT]
+    assert desk.said == "more than 10 redirects in a row"
 
 
 def test_a_canonical_form_that_redirects_back_is_a_circle(desk: Desk) -> None:

@@ -35,7 +35,6 @@ class Web:
             self.twins.saw_copy(url.format(number), other.format(number))
 
     def read_mirror(self, times: int = LIMIT) -> None:
-        """Read pages of host B that are copies of pages of host A."""
         self.read_copies(B + "/{}", A + "/{}", times)
 
     def read_needless(self, first: int = 0) -> None:

@@ -56,7 +56,6 @@ class Site:
         return self
 
     def copies(self, target: str, count: int) -> None:
-        """Read a page and `count` copies of it."""
         for number in range(count + 1):
             self.read(target.format(number), 777_777)
 

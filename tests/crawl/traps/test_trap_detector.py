@@ -20,7 +20,6 @@ A, B, C = "http://www.a.example", "http://www.b.example", "http://www.c.example"
 
 
 def why(path: Path, url: str) -> str:
-    """Return the recorded reason why a page was not requested."""
     with reading(path) as connection:
         page = questions.find(connection, *split(url))
         assert page is not None
@@ -184,7 +183,6 @@ def test_a_mirror_of_pages_out_of_scope_is_read(path: Path) -> None:
 
 
 def site(origin: str, pages: int) -> dict[str, Answer]:
-    """Return a front page and the pages that it links to."""
     names = [f"/{'x' * page}" for page in range(1, pages)]
     return web_of({f"{origin}/": names} | {origin + name: [] for name in names})
 

@@ -54,7 +54,6 @@ def manned(work: Work) -> Callable[[], None]:
 
 
 async def pid_of(slot: WorkerSlot) -> int:
-    """Return the PID of the worker, once it has started."""
     await slot.worker().call(WorkerCommand.PING, None)
     (pid,) = children()
     return pid
