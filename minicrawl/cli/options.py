@@ -6,8 +6,6 @@ option hands its value on as text and the table parses it, so that a bad flag an
 give the same message.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import os

@@ -6,8 +6,6 @@ Law: the text of a page is shown, never interpreted. Control characters, bidirec
 markup do not reach the terminal.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -16,8 +16,6 @@ Options that several commands share are the parameters of a function or the fiel
 and the commands take what it returns: `@with_made(terms=pagerank_terms)`.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import re

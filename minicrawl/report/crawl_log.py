@@ -13,8 +13,6 @@ Pages that were not requested have no line. Memory holds a few numbers per reque
 whole body.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Law: a page that was found after a rank was computed has the score NaN.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ It loads only the columns of the pages, about 35 bytes per page; reports query t
 everything else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property, lru_cache, partial

@@ -1,7 +1,5 @@
 """Unread pages in the order in which they would be read if no host made the crawl wait."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Law: a logged event is exactly one line without control characters, for any input from servers.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -119,7 +117,7 @@ class Log:
         self,
         form: str,
         *writers: Writer,
-        files: LogFiles | None = None,
+        files: "LogFiles | None" = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._form = FORMS[form]

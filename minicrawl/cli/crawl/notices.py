@@ -12,8 +12,6 @@ Laws: only public addresses are asked, unless --allow-private; redirects are not
 that does not answer changes neither the result of the run nor its exit code.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 import os

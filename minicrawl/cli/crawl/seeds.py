@@ -4,8 +4,6 @@ Law: a list of seeds may have any length and is never held in memory. A line tha
 reported and skipped.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack

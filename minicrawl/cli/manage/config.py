@@ -1,7 +1,5 @@
 """`minicrawl config`: all settings and where they come from."""
 
-from __future__ import annotations
-
 import click
 
 from minicrawl.cli.options import CommandWithSettings, loaded_options

@@ -1,7 +1,5 @@
 """`minicrawl control`: pause, stop or adjust a running crawl."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

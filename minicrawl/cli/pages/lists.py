@@ -1,7 +1,5 @@
 """Lists of pages and links: `minicrawl pages`, `changes`, `broken`, `redirects`, `duplicates`."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`minicrawl top`: the most important pages or sites."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`minicrawl errors` and `frontier`: pages that failed, and pages that come next."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

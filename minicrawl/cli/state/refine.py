@@ -1,7 +1,5 @@
 """`minicrawl refine`: converged ranks of a crawl, and their change."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

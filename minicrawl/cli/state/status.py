@@ -1,7 +1,5 @@
 """`minicrawl status`: the progress of a crawl, and what its store holds."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress

@@ -4,8 +4,6 @@ Law: a file that takes too long or too much memory, or crashes the process, has 
 message that says why.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 

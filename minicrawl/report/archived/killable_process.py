@@ -4,8 +4,6 @@ Parent and child exchange messages of bytes through two pipes. The child sends a
 when it is ready: starting has no deadline, since imports take as long as the disk does.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

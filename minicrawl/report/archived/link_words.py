@@ -4,8 +4,6 @@ Laws: the context of a link is 50 characters on either side. A page whose archiv
 damaged, or lacks markup, has no words.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from minicrawl.archive.record import RecordKind

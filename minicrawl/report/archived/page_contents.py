@@ -1,7 +1,5 @@
 """Contents of archived pages as columns: text, markup, links, headings and permitted uses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack

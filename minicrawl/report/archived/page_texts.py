@@ -11,8 +11,6 @@ a site whose pages have cost far more than usual is read no further, so that slo
 take hours, however many they are.
 """
 
-from __future__ import annotations
-
 import gc
 import marshal
 import sys

@@ -3,8 +3,6 @@
 requisite  a URL that a page or a stylesheet needs for display
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """Permitted uses of archived pages, as their sites state them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 

@@ -9,8 +9,6 @@ giver       a page that links to another one, and gives it cash
 duplicates  the pages that stand for another page
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -10,8 +10,6 @@ Laws: links are the current ones, as written. A link from a page to itself does 
 are ordered by number of links, then by importance.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from itertools import takewhile

@@ -11,8 +11,6 @@ the service behind a challenge. A separate state for challenges was rejected: st
 views would have to be migrated, and a challenge may come with any status.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 

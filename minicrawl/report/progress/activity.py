@@ -3,8 +3,6 @@
 Law: each request is read once. A reader continues after the last request that it knows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from operator import add
 from pathlib import Path

@@ -7,8 +7,6 @@ a short log, where it is converged for each report. `mirrors` compares pages by 
 G   units of cash recorded in histories, the clock of OPIC      M   all units minted
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Hosts that serve the same pages as another host."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import NamedTuple

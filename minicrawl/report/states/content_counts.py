@@ -9,8 +9,6 @@ hosts and as many types have names, however many a hostile site invents; the res
 `others`.
 """
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections import Counter

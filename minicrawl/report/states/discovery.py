@@ -5,8 +5,6 @@ on the first known page of its host, because that page made the crawl read the s
 its own source, wherever else it was found.
 """
 
-from __future__ import annotations
-
 from array import array
 from typing import NamedTuple
 

@@ -10,8 +10,6 @@ cut        a refusal that the user may not want: a judgement of minicrawl, or a 
            nothing of the page. In a large store there is one cut for each kind
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ is dated by the giver's last request. So the running sum ends with the sum of al
 earlier points are approximate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from heapq import nlargest
 from math import isnan
@@ -96,7 +94,7 @@ class Explanation:
     reasons: list[str]
     fetches: list[Fetch]
     givers: list[CashSource]
-    received: list[CashSoFar]
+    received: list["CashSoFar"]
 
 
 _OF_ROW = tuple(name for name in COLUMNS if name in Explanation.__dataclass_fields__)
