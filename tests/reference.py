@@ -34,7 +34,7 @@ from minicrawl.report.files.rows import WRITERS, lines_of
 from minicrawl.report.links.written_links import RAW_COLUMNS
 from minicrawl.report.selected_pages import PAGE_LINK_COLUMNS
 from minicrawl.store.derived.file import DAMAGED, SUFFIX
-from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, JUDGED, LOCK, SEARCH
+from minicrawl.store.reader import ARCHIVE, DASHBOARD, EARLIER, LOCK, SEARCH
 from tests.readme import command_tree, context_of
 
 ROOT = Path(__file__).parents[1]
@@ -284,8 +284,6 @@ def files_page() -> str:
         f"{store}{SEARCH}": "the search index: a folder that is derived from the store and its "
         "archive; may be deleted at any time",
         f"{store}{SEARCH}.toml": "synonyms and pins of the search, which you write; keep it",
-        f"{store}{JUDGED}": "verdicts of users on search results, one JSON object per line; it "
-        "cannot be derived again, so keep it",
         f"{store}{ARCHIVE}": "the archive: a folder with the pages that were kept. It can be read "
         "without the store; its file `index.db` is derived and may be deleted at any time",
         f"{store}{EARLIER}": "the captures of the earlier archive that `--dedupe-with` named, to "

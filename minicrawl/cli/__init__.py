@@ -98,8 +98,6 @@ MOVED = {
     "archive info": "archive",
     "archive prune": "forget",
     "archive verify": "archive --verify",
-    "agree --searches": "lab searches",
-    "agree": "lab agree",
     "compare": "lab compare",
     "config show": "config",
     "graph import": "import",
@@ -109,13 +107,13 @@ MOVED = {
     "rank inverse-pagerank": "rank pagerank --inverse",
     "rank list": "rank",
     "rank rm": "rank --remove",
-    "search --judge": "lab judge",
-    "search --verdict": "lab judge --verdict",
-    "search --verdicts": "lab judge --verdicts",
-    "search --weight": "lab judge --weight",
-    "stability": "lab stability",
 }
 """Renamed commands and options of 0.1; 0.3 will drop the old names."""
+REMOVED = (
+    *("agree", "search --judge", "search --verdict", "search --verdicts", "search --weight"),
+    "stability",
+)
+"""Commands and options of 0.1 that nothing replaces; 0.3 will drop them, too."""
 
 
 class DeferredCommand(click.Command):
@@ -183,17 +181,22 @@ class Program(LazyGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Name the room of a missing command, or the new name of an old one."""
+        """Name the room of a missing command, or what became of an old one."""
         for room, names in ROOMS.items():
             if args[0] in names.split() and self.get_command(ctx, args[0]) is None:
                 raise missing_room(f"minicrawl {args[0]}", room)
         options = {word.partition("=")[0] for word in takewhile("--".__ne__, args)}
-        for old, new in MOVED.items():
+        for old in (*MOVED, *REMOVED):
             name, _, option = old.partition(" --")
             is_called = args[: len(name.split())] == name.split()
             is_called &= not option or f"--{option}" in options
             if is_called and (" " in old or self.get_command(ctx, old) is None):
-                raise UsageError(f"{PROGRAM} {old} is now {PROGRAM} {new}")
+                if old in MOVED:
+                    raise UsageError(f"{PROGRAM} {old} is now {PROGRAM} {MOVED[old]}")
+                raise UsageError(
+                    f"{PROGRAM} {old} was removed: `{PROGRAM} lab compare` compares ranks, and "
+                    f"`{PROGRAM} export` writes what other programs need to judge them"
+                )
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

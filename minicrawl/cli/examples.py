@@ -133,22 +133,6 @@ lab
     minicrawl lab order
     minicrawl lab windows --help
     minicrawl lab convergence
-lab agree
-    minicrawl lab agree opic labels.csv
-    minicrawl lab agree pagerank labels.csv --sites
-    minicrawl lab agree degree labels.csv --graph links.txt
-lab judge
-    minicrawl lab judge 'tide table'
-    minicrawl lab judge 'tide table' --verdict 1=good --verdict 2=bad
-    minicrawl lab judge --verdicts verdicts.csv
-lab searches
-    minicrawl lab searches --score linear=0.7
-    minicrawl lab searches --weight in-title=3
-    minicrawl lab searches --by pagerank --json
-lab stability
-    minicrawl lab stability pagerank
-    minicrawl lab stability hits-authorities --drop 0.1
-    minicrawl lab stability pagerank --graph links.txt
 export
     minicrawl export ranks.csv
     minicrawl export links.parquet --edges

@@ -97,20 +97,6 @@ class Sizes(click.ParamType[tuple[int, ...]]):
         return tuple(sorted(set(map(int, texts))))
 
 
-def sizes_option(default: str) -> Callable[[Command], Command]:
-    """Pass `ks`, the sizes of the tops to compare, to the command."""
-    return click.option(
-        "--k",
-        "ks",
-        cls=ListOption,
-        metavar="K,...",
-        type=Sizes(),
-        default=default,
-        show_default=True,
-        help="Show the overlap of the K best pages of each rank.",
-    )
-
-
 ALL = "all"
 
 

@@ -1,7 +1,6 @@
 """Graph files, plain or gzipped, whatever their name; `-` is standard input.
 
-A file is text in one of the formats of `graph.text_formats`, or a graph saved with its distances
-and components (`.g`).
+A file is text in one of the formats of `graph.text_formats`.
 
 A gzipped file may expand to at most `MOST_SWELLING` bytes of text for each byte read, beyond the
 first `ALWAYS_UNPACKED`: a file that expands further was made to exhaust the memory.
@@ -20,12 +19,10 @@ from typing import BinaryIO, Final, cast
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.csr import Csr
 from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.named_graph import NamedGraph, NodeHosts
 from minicrawl.graph.text_formats import parse
 from minicrawl.graph.text_lines import LineBlock
-from minicrawl.graphfiles.saved import MAGIC, unpack
 from minicrawl.ports import Progress, unreported
 from minicrawl.web import urls
 
@@ -88,17 +85,7 @@ ALWAYS_UNPACKED = 1 << 24
 
 
 def read(path: Path, progress: Progress = unreported) -> NamedGraph:
-    """Read a graph file: text, or a saved graph (`.g`), whose pages have numbers for names."""
-    with _opened(path) as raw:
-        data = raw.read() if _begins_with(raw, MAGIC[:-1]) else b""
-    if data:
-        try:
-            saved = unpack(data).graph
-        except ValueError as error:
-            raise GraphFileError(f"{path}: {error}") from error
-        ends = np.array(saved.edges, dtype=np.int64).reshape(-1, 2)
-        numbered = Csr.from_edges(saved.nodes, ends[:, 0], ends[:, 1])
-        return NamedGraph(numbered, NumericNames(np.arange(saved.nodes)))
+    """Read a graph file."""
     (graph, weights), ids, names = parse(blocks(path, progress), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else NumericNames(ids), weights)
 

@@ -13,8 +13,7 @@ freshness       the share of a web that is up to date, for every order of re-rea
 dynamic_graphs/ algorithms for distances and strong components while edges are inserted; they are
                 timed by `algorithm_bench`
 
-commands/       `minicrawl lab`; also grades of pages, verdicts on search results, and a benchmark
-                of algorithms for graphs that grow edge by edge
+commands/       `minicrawl lab`; also a benchmark of algorithms for graphs that grow edge by edge
 
 An experiment on a web is a function from a web and settings to series of numbers.
 """

@@ -27,12 +27,12 @@ from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
 from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles.reading import blocks
-from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
 from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
     AlgorithmKind,
     DynamicAlgorithm,
 )
+from minicrawl.lab.dynamic_graphs.suite import EdgeSequence, SolvedGraph
 from minicrawl.memory.child_interpreter import child_command
 
 _STATUS = Path("/proc/self/status")
@@ -111,19 +111,19 @@ def read_sequence(path: Path) -> EdgeSequence:
 
 
 def compare(
-    saved: SavedGraph, algorithms: Sequence[DynamicAlgorithm], rules: TrialRules
+    case: SolvedGraph, algorithms: Sequence[DynamicAlgorithm], rules: TrialRules
 ) -> Iterator[AlgorithmReport]:
     """Run each algorithm on the graph."""
     for algorithm in algorithms:
         trials = []
         for _ in range(rules.trials):
-            trials.append(_run_in_process(algorithm.name, saved, rules))
+            trials.append(_run_in_process(algorithm.name, case, rules))
             if trials[-1].seconds is None:
                 break
         yield AlgorithmReport(algorithm, trials)
 
 
-def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun:
+def _run_in_process(name: str, case: SolvedGraph, rules: TrialRules) -> TimedRun:
     """Run one trial in a process of its own."""
     with subprocess.Popen(child_command(_CHILD), stdin=PIPE, stdout=PIPE, bufsize=0) as child:
         try:
@@ -131,7 +131,7 @@ def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun
             assert child.stdout is not None
             out = child.stdout
             with suppress(BrokenPipeError), child.stdin:  # of a dead child, the exit code tells
-                child.stdin.write(pickle.dumps((name, saved, rules)))
+                child.stdin.write(pickle.dumps((name, case, rules)))
             out.read(1)  # the child is ready: its imports are not timed
             is_done, _, _ = select.select([out], [], [], rules.timeout_s)
             answer = b"".join(iter(lambda: out.read(1 << 20), b"")) if is_done else None
@@ -147,26 +147,26 @@ def _run_in_process(name: str, saved: SavedGraph, rules: TrialRules) -> TimedRun
 
 def run_in_child() -> None:
     """Read a job from standard input, and write the result to standard output."""
-    name, saved, rules = pickle.load(sys.stdin.buffer)  # our parent wrote it
+    name, case, rules = pickle.load(sys.stdin.buffer)  # our parent wrote it
     algorithm, out = ALGORITHMS[name], sys.stdout.buffer
     out.write(b".")
     out.flush()
-    batches = batches_for(algorithm, saved, rules.threshold)
+    batches = batches_for(algorithm, case, rules.threshold)
     gc.collect()
     before = _memory(_PEAK)
     with suppress(OSError):  # the peak restarts from here where the system allows
         _CLEAR_REFS.write_text(_RESET_PEAK, encoding="ascii")
         before = _memory(_NOW)
-    state, seconds = timed(algorithm, saved.graph.nodes, batches)
+    state, seconds = timed(algorithm, case.graph.nodes, batches)
     memory, answer = max(_memory(_PEAK) - before, 0), algorithm.answer(state)
-    wrong = first_difference(algorithm, saved, answer) if rules.validate else None
+    wrong = first_difference(algorithm, case, answer) if rules.validate else None
     run = TimedRun(seconds, memory, wrong, answer if rules.want_answer else None)
     out.write(pickle.dumps(run))
 
 
-def batches_for(algorithm: DynamicAlgorithm, saved: SavedGraph, threshold: int) -> list[Batch]:
+def batches_for(algorithm: DynamicAlgorithm, case: SolvedGraph, threshold: int) -> list[Batch]:
     """Return all edges in batches: of `threshold` edges, or of one if it takes no batches."""
-    edges, size = iter(saved.graph.edges), threshold if algorithm.in_batches else 1
+    edges, size = iter(case.graph.edges), threshold if algorithm.in_batches else 1
     return list(iter(lambda: tuple(islice(edges, size)), ()))
 
 
@@ -180,11 +180,11 @@ def timed(algorithm: DynamicAlgorithm, nodes: int, batches: Sequence[Batch]) -> 
 
 
 def first_difference(
-    algorithm: DynamicAlgorithm, saved: SavedGraph, answer: NDArray[Any]
+    algorithm: DynamicAlgorithm, case: SolvedGraph, answer: NDArray[Any]
 ) -> str | None:
     """Describe the first difference between answer and graph, or return None."""
     is_distances = algorithm.kind is AlgorithmKind.DISTANCES
-    right: NDArray[Any] = saved.distances if is_distances else saved.components
+    right: NDArray[Any] = case.distances if is_distances else case.components
     places = np.argwhere(answer != right)
     if not len(places):
         return None

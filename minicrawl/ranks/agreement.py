@@ -1,6 +1,4 @@
-"""Agreement of two ranks of the same nodes, and of a rank with people.
-
-Two ranks:
+"""Agreement of two ranks of the same nodes.
 
 n           number of nodes with a score in both; nodes with NaN in either are left out. They form
             n (n - 1) / 2 pairs, some tied in one rank or in both
@@ -11,18 +9,7 @@ error       |score - reference| / reference, both as shares of the n nodes; mean
             the nodes with a reference above 0, and over the best tenth by the reference. A few
             nodes with a tiny reference can dominate the mean, but not the median
 
-A rank and grades that people gave to some nodes: only the order of the rank counts, not how
-strictly people grade. The scores are cut into grades so that each grade goes to as many nodes as
-people gave it to. In the table, `table[i][j]` is the number of nodes with grade i + 1 by people
-and j + 1 by the rank; row i and column i have the same sum.
-
-If several people judge, the grade of a node is their mean, rounded half up. Each judge is
-compared with this grade over the nodes that the judge graded, as the rank is over all nodes. So
-the agreement of the rank can be compared with the agreement of the judges.
-
-Results never contain NaN; a value that does not exist is None, and a remark says why. A better
-score never gets a worse grade. If nodes with equal scores get different grades, the first node
-gets the better one, and a remark counts these nodes.
+Results never contain NaN; a value that does not exist is None, and a remark says why.
 """
 
 from collections.abc import Iterator, Sequence
@@ -182,96 +169,3 @@ def _remarks(scores: Vector, reference: Vector, ks: Sequence[int]) -> Iterator[s
         yield f"there is no overlap of more than {nodes:,} nodes"
     if zeros := np.count_nonzero(shares(reference) <= _NOTHING):
         yield f"nodes with a score of 0 in the second, and so in no error: {zeros:,}"
-
-
-GRADES = 4
-"""Number of grades: 1 to 4; the best is 4, or 1."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Agreement:
-    """Agreement of a rank with people, as shares of the judged nodes."""
-
-    judged: int
-    equal: float
-    within_one: float
-    by_chance: float
-    """Expected share of equal grades if the same grades were assigned at random."""
-    spearman: float | None
-    table: tuple[tuple[int, ...], ...]
-    remarks: tuple[str, ...]
-
-
-def agreement(scores: Vector, grades: Ints, *, best: int = GRADES) -> Agreement:
-    """Compare `scores` with the grades that people gave to the same nodes, at least one node."""
-    upward = _upward(grades, best)
-    cut = _upward(graded(scores, upward), best)
-    table = np.bincount((grades - 1) * GRADES + cut - 1, minlength=GRADES**2)
-    apart, dealt = np.abs(cut - grades), np.bincount(grades) / len(grades)
-    # Nodes share their score with a node of another grade if their grades have a variance.
-    _, levels, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    sums, squares = np.bincount(levels, cut), np.bincount(levels, cut * cut)
-    remarks = []
-    if decided := int(counts[squares * counts != sums * sums].sum()):
-        remarks.append(
-            f"nodes with equal scores but different grades, the first the better: {decided:,}"
-        )
-    if (scores == scores[0]).all():
-        remarks.append("all scores are equal: they have no order")
-    return Agreement(
-        judged=len(grades),
-        equal=float((apart == 0).mean()),
-        within_one=float((apart <= 1).mean()),
-        by_chance=float(dealt @ dealt),
-        spearman=spearman(scores, upward.astype(np.float64)),
-        table=tuple(map(tuple, table.reshape(GRADES, GRADES).tolist())),
-        remarks=tuple(remarks),
-    )
-
-
-class JudgeAgreement(NamedTuple):
-    """Agreement of a judge with the mean of all judges, as shares of the nodes the judge graded."""
-
-    judged: int
-    equal: float
-    within_one: float
-    spearman: float | None
-
-
-def mean_grades(grades: Vector) -> Ints:
-    """Return the mean grade of each node; `grades` has a row per node and a column per judge."""
-    means: Ints = np.floor(np.nanmean(grades, axis=1) + 0.5).astype(np.int64)
-    return means
-
-
-def beside_mean(grades: Vector) -> list[JudgeAgreement | None]:
-    """Return the agreement of each judge with the mean; None if the judge graded no node."""
-    means, judges = mean_grades(grades), list[JudgeAgreement | None]()
-    for judge in grades.T:
-        has_graded = ~np.isnan(judge)
-        own, mean = judge[has_graded], means[has_graded].astype(np.float64)
-        apart = np.abs(own - mean)
-        agreement = (
-            JudgeAgreement(
-                judged=len(own),
-                equal=float((apart == 0).mean()),
-                within_one=float((apart <= 1).mean()),
-                spearman=spearman(own, mean),
-            )
-            if len(own)
-            else None
-        )
-        judges.append(agreement)
-    return judges
-
-
-def graded(scores: Vector, grades: Ints) -> Ints:
-    """Return the grade of each score, best scores first, with the frequencies of `grades`."""
-    cut = np.empty_like(grades)
-    cut[np.argsort(-scores, kind="stable")] = -np.sort(-grades)
-    return cut
-
-
-def _upward(grades: Ints, best: int) -> Ints:
-    """Return the grades with higher being better. The function is its own inverse."""
-    return grades if best == GRADES else GRADES + 1 - grades

@@ -54,9 +54,6 @@ EARLIER = "-earlier"
 SEARCH = "-search"
 """Suffix of the folder with the search index of a store."""
 
-JUDGED = "-judged.jsonl"
-"""Suffix of the file with users' relevance judgements of search results."""
-
 LOCK = "-lock"
 """Suffix of the file that the writer of a store locks."""
 

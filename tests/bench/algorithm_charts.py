@@ -16,11 +16,11 @@ from typing import Any
 
 import click
 
-from minicrawl.graphfiles.saved import SavedGraph
 from minicrawl.lab.algorithm_bench import AlgorithmReport, TrialRules, compare
 from minicrawl.lab.commands.growing_graphs import MB, GraphType
 from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind
 from minicrawl.lab.dynamic_graphs.reachability import BLOCKS
+from minicrawl.lab.dynamic_graphs.suite import SolvedGraph
 from minicrawl.own_files import replacing
 from minicrawl.report.files.figures import pyplot
 from tests.bench.figure_files import prepare
@@ -174,10 +174,10 @@ def _mark_ended(axes: Any, drawn: Any, heights: Sequence[float | None]) -> None:
 @click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
 @click.option("--timeout", default=60.0, show_default=True, help="Time limit of a trial.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
-def main(graphs: Sequence[SavedGraph], timeout: float, out: Path) -> None:
+def main(graphs: Sequence[SolvedGraph], timeout: float, out: Path) -> None:
     rules = TrialRules(threshold=100, trials=1, timeout_s=timeout, validate=True)
     algorithms = list(ALGORITHMS.values())
-    reports = {saved.graph.name: list(compare(saved, algorithms, rules)) for saved in graphs}
+    reports = {case.graph.name: list(compare(case, algorithms, rules)) for case in graphs}
     for path in draw_reports(out, reports, timeout):
         click.echo(path)
 

@@ -24,7 +24,6 @@ STORE, MOVED = "crawl.db", "moved.db"
 CODES = (0, 1, 2, 3)
 MOST_CHARACTERS = 600
 LINKS = "links.csv"
-GRADES = "grades.csv"
 RECORDED = "site.warc"
 SEEDS = "seeds.txt"
 FRESH = " --fresh"
@@ -49,11 +48,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "top": ("--by", "pagerank"),
     "export": ("pages.csv", "--ranks", "pagerank", "--force"),
     "lab compare": ("opic", "pagerank"),
-    "lab stability": ("pagerank", "--times", "1"),
-    "lab agree": ("opic", GRADES),
     "lab eigenvector": (),
-    "lab judge": ("tide", "--json"),
-    "lab searches": (),
     "status": (),
     "check": (),
     "explain": (SEED,),
@@ -99,15 +94,13 @@ WITHOUT_A_STORE = {
 REFUSED = {
     *("import", "control", "update"),
     *("page", "search", "index", "archive", "forget"),
-    *("lab judge", "lab searches"),
 }
 """Commands that this store refuses: no crawl runs, and no page is kept or served."""
 DERIVED = ("rank pagerank", "backlinks")
 """Commands that write files beside a store."""
 ALIKE = {
     *(f"rank {name}" for name in ("degree", "pagerank --inverse", "trust", "harmonic", "hits")),
-    *("lab eigenvector", "lab judge", "lab searches"),
-    *("rank communities", "lab stability", "lab compare", "graph", "plot"),
+    *("lab eigenvector", "lab compare", "rank communities", "graph", "plot"),
     *("broken", "redirects", "audit", "duplicates", "report", "pages", "import", GRAPH),
 }
 """Commands that read the same rows as others by the same code; only a proof runs them."""
@@ -140,8 +133,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         Path(RECORDED).write_bytes(
             b"WARC/1.1\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n"
         )
-        rated = (f"{SEED[:-1]}{number},{number + 1}" for number in range(4))
-        Path(GRADES).write_text("\n".join(("url,grade", *rated)))
 
         def run(command: str, store: Path) -> int:
             where: tuple[str, ...] = ()

@@ -54,8 +54,6 @@ REPORTS = (
     "rank",
     "rank sites",
     "lab compare opic pagerank",
-    "lab agree opic grades.csv",
-    "lab stability pagerank --times 2",
     "seed-set --count 3",
     "graph",
 )
@@ -95,7 +93,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     crawl = "crawl --demo --demo-pages 150 --keep pages --index -q"
     for command in (crawl.split(), ["export", str(found / "pages.warc.gz")]):
         assert main([*command, "--store", str(store)]) == 0
-    (found / "grades.csv").write_text(f"url,grade\n{HOME},4\n{LICENCE},1\n")
     return found
 
 

@@ -232,13 +232,6 @@ class TestInfo:
             "links to a node    0-19: 4; at most 2\n"
         )
 
-    def test_a_graph_that_lab_converted_is_read(self, capsys: Captured) -> None:
-        for file in ("sc1.g", "sc1.txt"):
-            printed(capsys, "lab", "graphs", "sc1", "--convert", file)
-        found = as_json(capsys, "graph", "--graph", "sc1.g")
-        assert (found["nodes"], found["edges"]) == (8, 11)
-        assert found == as_json(capsys, "graph", "--graph", "sc1.txt")
-
     @pytest.mark.slow
     def test_a_real_graph_is_measured_exactly(
         self, capsys: Captured, shared_graph: Callable[[str], Path]

@@ -179,11 +179,7 @@ def test_a_graph_file_takes_the_place_of_a_synthetic_one(capsys: Captured, tmp_p
         (["graphs", "."], ["is neither a file nor one of"]),
         (["graphs", "sc1", "--algorithm", "a5"], ["is not one of"]),
         (["graphs", "sc1", "--timeout", "0"], ["--timeout"]),
-        (["graphs", "sc1", "sc2", "--convert", "x.g"], ["--convert"]),
-        (["graphs", "sc1", "--name", "x"], ["needs --convert"]),
-        (["graphs", "sc1", "--convert", "x.g", "--name", "a\nb"], ["printable"]),
         (["graphs", "bad.txt"], ["bad.txt, line 2: expected two page ids, found 'hello'"]),
-        (["graphs", "bad.g"], ["bad.g", "truncated"]),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else None,
 )
@@ -191,7 +187,6 @@ def test_a_mistake_is_one_line_that_names_it_and_nothing_is_written(
     capsys: Captured, tmp_path: Path, arguments: list[str], named: list[str]
 ) -> None:
     Path("bad.txt").write_text("1 2\nhello\n")
-    Path("bad.g").write_bytes(b"minigraph\x01x\0\xff")
     Path("web.tsv").write_text("a\tb\n")
     Path("page.txt").write_text("a\n")
     before = sorted(tmp_path.iterdir())

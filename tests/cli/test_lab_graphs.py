@@ -1,13 +1,10 @@
-"""`minicrawl lab graphs`: reports, conversion, validation, and errors of one line."""
+"""`minicrawl lab graphs`: reports, validation, and errors of one line."""
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from minicrawl.cli import main
-from minicrawl.graphfiles.saved import pack, unpack
 from minicrawl.lab.dynamic_graphs.suite import SUITE, solved
 from tests.cli.calls import Captured, printed
 
@@ -31,18 +28,6 @@ def test_matrices_are_shown(capsys: Captured) -> None:
     assert shown.splitlines()[-4:] == ["0 1 2 2", "2 0 1 1", "1 2 0 3", "1 2 1 0"]
 
 
-def test_graphs_are_converted_between_both_formats_and_may_get_a_name(capsys: Captured) -> None:
-    packed, text, again = (Path(name) for name in ("x.g", "x.txt", "again.g"))
-    run(capsys, "sc2", "--convert", "x.g")
-    run(capsys, "x.g", "--convert", "x.txt", "--name", "merging twice")
-    assert text.read_text().startswith("c merging twice\np sp 8 14\n")
-    run(capsys, "x.g", "--convert", "again.g")
-    assert again.read_bytes() == packed.read_bytes()
-    assert unpack(packed.read_bytes()).graph == SUITE["sc2"]()
-    run(capsys, "sc2", "--convert", "again.g", "--name", "merging twice")
-    assert unpack(again.read_bytes()).graph == replace(SUITE["sc2"](), name="merging twice")
-
-
 @pytest.mark.slow
 def test_an_algorithm_that_is_named_twice_runs_once(capsys: Captured) -> None:
     twice = ("--algorithm", "a1", "--algorithm", "4", "--trials", "2")
@@ -61,13 +46,14 @@ def test_several_trials_are_listed_with_their_times(capsys: Captured) -> None:
 
 
 @pytest.mark.proof
-def test_validation_finds_distances_unlike_the_file(tmp_path: Path, capsys: Captured) -> None:
-    """Here the distances of the file are wrong."""
-    saved = solved(SUITE["sc1"]())
-    saved.distances[0, 1] += 5
-    file = tmp_path / "wrong.g"
-    file.write_bytes(pack(saved))
-    chosen = (str(file), "--algorithm", "a1", "--algorithm", "levels")
+def test_validation_finds_unexpected_distances(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """Here the expected distances are wrong."""
+    case = solved(SUITE["sc1"]())
+    case.distances[0, 1] += 5
+    monkeypatch.setattr("minicrawl.lab.commands.growing_graphs.solved", lambda _graph: case)
+    chosen = ("sc1", "--algorithm", "a1", "--algorithm", "levels")
     run(capsys, *chosen)
     out = printed(capsys, "lab", "graphs", *chosen, "--validate", code=1)
     assert "distance of 0 to 1 is 1, expected 6" in out

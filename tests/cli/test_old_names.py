@@ -3,7 +3,7 @@
 import click
 import pytest
 
-from minicrawl.cli import MOVED, main, root
+from minicrawl.cli import MOVED, REMOVED, main, root
 from tests.cli.calls import Captured, printed, refusal
 from tests.cli.inert.walk import ALONE, leaves, options_of
 
@@ -17,6 +17,12 @@ def test_an_old_name_is_gone_and_names_the_new_one(old: str, capsys: Captured) -
     assert _exists(MOVED[old])
 
 
+@pytest.mark.parametrize("old", REMOVED)
+def test_a_removed_name_is_refused(old: str, capsys: Captured) -> None:
+    assert f"minicrawl {old} was removed" in refusal(capsys, *old.split(), "--help")
+    assert not _exists(old)
+
+
 def _exists(name: str) -> bool:
     """Return whether there is such a command, with the option that `name` may have."""
     path, _, option = name.partition(" --")
@@ -25,8 +31,8 @@ def _exists(name: str) -> bool:
 
 
 def test_a_new_command_may_take_an_old_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(root.commands, "agree", click.Command("agree", callback=lambda: None))
-    assert main(["agree"]) == 0
+    monkeypatch.setitem(root.commands, "compare", click.Command("compare", callback=lambda: None))
+    assert main(["compare"]) == 0
 
 
 @pytest.mark.parametrize("group", ["cluster", "lab", "rank"])

@@ -182,7 +182,6 @@ WORK = [
     *(("export", "all.csv"), ("export", "all.gexf"), ("export", "-", "--format=jsonl")),
     *(("export", "all.csv", "--edges"), ("export", "hosts.dot", "--level=host")),
     *(("rank", "pagerank"), ("rank", "communities"), ("lab", "compare", "opic", "hits-hubs")),
-    *(("lab", "stability", "degree"), ("lab", "agree", "pagerank", "labels.csv")),
     ("refine", "--to=new.db"),
     ("import", "links.txt", "--store=new.db"),
 ]
@@ -200,7 +199,6 @@ def test_commands_that_may_take_long_have_a_bar(
     command: tuple[str, ...], capsys: Captured, on_terminal: OnTerminal
 ) -> None:
     on_terminal("stderr")
-    Path("labels.csv").write_text(f"{A},4\n")
     Path("links.txt").write_text("1 2\n2 3\n")
     assert main(command) == 0
     assert "%" in capsys.readouterr().err

@@ -56,13 +56,13 @@ def test_a_word_that_begins_like_an_option_excludes_pages(
 
 
 @pytest.mark.parametrize("option", ["--judge", "--verdict=1=good", "--weight"])
-def test_moved_options_are_refused_unless_dashes_make_them_words(
+def test_removed_options_are_refused_unless_dashes_make_them_words(
     store: Path, capsys: Captured, option: str
 ) -> None:
     assert asked(store, "water", option) == 2
-    assert "is now" in capsys.readouterr().err
+    assert "was removed" in capsys.readouterr().err
     asked(store, "water", "--", option)
-    assert "is now" not in capsys.readouterr().err
+    assert "was removed" not in capsys.readouterr().err
 
 
 def test_text_of_pages_is_escaped(store: Path, capsys: Captured) -> None:

@@ -168,7 +168,6 @@ def test_no_command_shows_the_url_or_its_texts(
 ) -> None:
     monkeypatch.chdir(path.parent)
     monkeypatch.setenv("MINICRAWL_STORE", "crawl.db")
-    (path.parent / "grades.csv").write_text(f"url,grade\n{HOST}/,4\n{HOST}/other,1\n")
     if "--fold" in line or line == "duplicates":
         assert main(["index"]) == 0
     if line.startswith("import"):

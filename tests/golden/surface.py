@@ -34,8 +34,7 @@ READERS = [
     *(f"rank {name}" for name in RANKS.split()),
     *("rank pagerank --inverse", "lab eigenvector"),
     *("rank trust --seeds seeds.txt", "changes --since 2020-01-01", "lab compare opic pagerank"),
-    *("lab agree opic grades.csv", "lab stability pagerank --times 2", "seed-set --count 3"),
-    *("lab judge harbour --verdict 1=good", "lab searches"),
+    "seed-set --count 3",
     *(
         "graph",
         "refine",
@@ -92,9 +91,8 @@ def surface() -> Surface:
 
 
 def _write_files(folder: Path) -> None:
-    """Write a recorded crawl, a graph, and grades and seeds for ranks."""
+    """Write a recorded crawl, a graph, and seeds for ranks."""
     shutil.copy(WARC, folder)
-    (folder / "grades.csv").write_text(f"url,grade\n{HOME},4\n{HOME}search,1\n")
     (folder / "seeds.txt").write_text(f"{HOME}\n")
     (folder / "web.tsv").write_text("0\t1\n1\t2\n2\t0\n0\t2\n")
 

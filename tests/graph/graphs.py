@@ -7,22 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.growing import A2, Levels
-from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
 
 Link = tuple[int, int]
-
-
-def _small(name: str, nodes: int, edges: str) -> EdgeSequence:
-    return EdgeSequence(name, nodes, tuple((int(edge[0]), int(edge[1])) for edge in edges.split()))
-
-
-SMALL = {
-    "sc1": _small("sc1", 8, "01 12 20 23 34 45 53 56 67 76 61"),
-    "sc2": _small("sc2", 8, "01 12 23 34 45 56 67 10 32 54 76 21 43 65"),
-    "sc3": _small("sc3", 4, "01 12 20 13 30 32"),
-}
-"""Graphs whose components merge in several steps, by name."""
 
 
 def graph_of(nodes: int, links: Iterable[Link]) -> Csr:
@@ -45,15 +31,6 @@ def random_graph(nodes: int, links: int, seed: int = 1) -> Csr:
 
 def links_of(graph: Csr) -> list[Link]:
     return list(zip(graph.sources().tolist(), graph.targets.tolist(), strict=True))
-
-
-def solved(graph: EdgeSequence) -> SavedGraph:
-    """Return the graph with its distances and components."""
-    distances, components = A2(graph.nodes), Levels(graph.nodes)
-    for source, target in graph.edges:
-        distances.add(source, target)
-        components.add(source, target)
-    return SavedGraph(graph, distances.distances, components.components)
 
 
 @st.composite

@@ -15,7 +15,7 @@ from minicrawl.graph.distances import matrix_rows
 from minicrawl.graph.dynamic import DynamicGraph, Mask
 from minicrawl.graph.growing import CountedA2
 from minicrawl.graph.outline import Outline, extent, outline
-from tests.graph.graphs import SMALL, graph_of, networkx_of, nodes_and_links
+from tests.graph.graphs import graph_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in
 
 MOST = 12
@@ -105,12 +105,23 @@ def change_at_random(data: st.DataObject) -> None:
             assert found == whole(nodes, left)
 
 
+MERGING = [
+    [(int(edge[0]), int(edge[1])) for edge in edges.split()]
+    for edges in (
+        "01 12 20 23 34 45 53 56 67 76 61",
+        "01 12 23 34 45 56 67 10 32 54 76 21 43 65",
+        "01 12 20 13 30 32",
+    )
+]
+"""Links of graphs with at most 8 nodes, whose components merge in several steps."""
+
+
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(nodes_and_links())
-@example((8, [*SMALL["sc1"].edges]))
-@example((8, [*SMALL["sc2"].edges]))
-@example((4, [*SMALL["sc3"].edges]))
+@example((8, MERGING[0]))
+@example((8, MERGING[1]))
+@example((4, MERGING[2]))
 def test_any_graph_after_every_edge_and_back(case: tuple[int, list[Edge]]) -> None:
     nodes, edges = case
     graphs, is_node = (DynamicGraph(nodes + 1), DynamicGraph()), np.ones(nodes, dtype=np.bool_)

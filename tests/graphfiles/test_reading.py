@@ -9,8 +9,6 @@ import pytest
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
-from minicrawl.graphfiles.saved import pack
-from tests.graph.graphs import SMALL, links_of, solved
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 
@@ -121,15 +119,3 @@ def test_a_packed_file_may_swell_a_little_or_be_small(file: Path) -> None:
     assert len(text) > ALWAYS_UNPACKED
     file.write_bytes(gzip.compress(text, 1, mtime=0))
     assert sum(len(block.text) for block in blocks(file)) == len(text)
-
-
-def test_a_graph_with_its_answers_is_recognised_and_a_damaged_one_refused(file: Path) -> None:
-    saved = solved(SMALL["sc1"])
-    file.write_bytes(pack(saved))
-    named = read(file)
-    assert named.graph.nodes == saved.graph.nodes
-    assert links_of(named.graph) == sorted(saved.graph.edges)
-    assert named.names.of([0, 7]) == ["0", "7"]
-    file.write_bytes(pack(saved)[:-3])
-    with pytest.raises(GraphFileError, match=r"web.* 8 pages"):
-        read(file)

@@ -1,4 +1,4 @@
-"""Agreement of ranks with each other and with grades, and the power method."""
+"""Agreement of ranks with each other, and the power method."""
 
 from dataclasses import asdict
 from math import isfinite
@@ -10,17 +10,7 @@ from scipy.stats import kendalltau, spearmanr
 
 from minicrawl.graph.products import Vector
 from minicrawl.ports import unreported
-from minicrawl.ranks.agreement import (
-    GRADES,
-    Ints,
-    agreement,
-    beside_mean,
-    compare,
-    graded,
-    kendall,
-    mean_grades,
-    spearman,
-)
+from minicrawl.ranks.agreement import compare, kendall, spearman
 from minicrawl.ranks.scores import PowerMethod
 
 NAN = float("nan")
@@ -128,89 +118,6 @@ class TestMissingNumbers:
         found = asdict(compare(one, other, [1, 10]))
         numbers = [*found.pop("overlap").values(), *found.values()]
         assert all(isfinite(number) for number in numbers if isinstance(number, float))
-
-
-judgements = st.lists(st.tuples(st.integers(0, 9), st.integers(1, GRADES)), min_size=1)
-
-
-def judged(*grades: int) -> Ints:
-    return np.array(grades)
-
-
-def test_of_equal_scores_the_first_gets_the_better_grade() -> None:
-    for grades in (judged(1, 2, 3, 4), judged(4, 3, 2, 1)):
-        assert graded(array(5, 5, 5, 5), grades).tolist() == [4, 3, 2, 1]
-
-
-def test_a_rank_in_the_order_of_the_grades_agrees_fully() -> None:
-    grades = judged(1, 2, 3, 4, 4)
-    found = agreement(array(0.1, 0.2, 0.3, 0.4, 0.5), grades)
-    assert (found.judged, found.equal, found.within_one, found.remarks) == (5, 1, 1, ())
-    assert found.by_chance == pytest.approx((1 + 1 + 1 + 4) / 25)
-    assert found.spearman == pytest.approx(spearmanr([1, 2, 3, 4, 5], grades).statistic)
-
-
-def test_nodes_with_equal_scores_and_different_grades_are_counted() -> None:
-    found = agreement(array(3, 2, 2, 2, 1, 1), judged(4, 4, 3, 3, 1, 1))
-    (remark,) = found.remarks
-    assert remark.endswith(" 3")
-
-
-@pytest.mark.parametrize("nodes", [1, 3])
-def test_equal_scores_have_no_order(nodes: int) -> None:
-    found = agreement(np.ones(nodes), np.full(nodes, 2))
-    assert (found.spearman, len(found.remarks)) == (None, 1)
-
-
-@given(judgements)
-def test_a_better_score_never_gets_a_worse_grade(rows: list[tuple[int, int]]) -> None:
-    scores, grades = np.array(rows).T
-    cut = graded(scores.astype(np.float64), grades)
-    assert sorted(cut) == sorted(grades)
-    for one in range(len(rows)):
-        assert all(cut[scores < scores[one]] <= cut[one])
-
-
-@given(judgements, st.sampled_from([1, GRADES]))
-def test_the_table_agrees_with_the_shares(rows: list[tuple[int, int]], best: int) -> None:
-    scores, grades = np.array(rows).T
-    found = agreement(scores.astype(np.float64), grades, best=best)
-    table = np.array(found.table)
-    assert table.sum(axis=0).tolist() == table.sum(axis=1).tolist()
-    assert table.sum() == found.judged == len(rows)
-    assert np.trace(table) / len(rows) == pytest.approx(found.equal)
-    near = sum(np.trace(table, offset) for offset in (-1, 0, 1))
-    assert near / len(rows) == pytest.approx(found.within_one)
-
-
-def test_the_grade_of_several_judges_is_their_mean_and_a_half_is_rounded_up() -> None:
-    grades = np.array([[4, 3, 3], [1, 2, NAN], [NAN, NAN, 2], [1, 1, 2]])
-    assert mean_grades(grades).tolist() == [3, 2, 2, 1]
-
-
-def test_a_judge_without_grades_is_not_compared() -> None:
-    assert beside_mean(np.array([[1.0, NAN], [2.0, NAN]]))[1] is None
-
-
-@given(
-    st.integers(1, 4).flatmap(
-        lambda judges: st.lists(
-            st.lists(st.integers(1, GRADES), min_size=judges, max_size=judges), min_size=2
-        )
-    )
-)
-def test_the_agreement_of_judges_with_the_mean_is_counted(rows: list[list[int]]) -> None:
-    means = [int(sum(row) / len(row) + 0.5) for row in rows]
-    for judge, found in enumerate(beside_mean(np.array(rows, dtype=np.float64))):
-        assert found is not None
-        own = [row[judge] for row in rows]
-        apart = [abs(one - other) for one, other in zip(own, means, strict=True)]
-        assert found.equal == pytest.approx(apart.count(0) / len(rows))
-        assert found.within_one == pytest.approx(sum(each <= 1 for each in apart) / len(rows))
-        if len({*own}) > 1 and len({*means}) > 1:
-            assert found.spearman == pytest.approx(spearmanr(own, means).statistic)
-        else:
-            assert found.spearman is None
 
 
 class Halving:

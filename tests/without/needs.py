@@ -13,8 +13,7 @@ WORDS = {
     "cluster": r"--cluster|\bnats\b|\"(?:node\"|cluster[\" ])",
     "dashboard": r"--dashboard|\"dashboard\"",
     "demo": r"--demo\b|\bdemo_web\b",
-    "lab": r"\"lab\"|\blab (?:agree|compare|convergence|eigenvector|freshness|graphs)\b"
-    r"|\blab (?:judge|order|windows)\b",
+    "lab": r"\"lab\"|\blab (?:compare|convergence|eigenvector|freshness|graphs|order|windows)\b",
     "mcp": r"\"mcp\"|minicrawl mcp\b",
     "ranks": r"\"(?:rank|seed-set)\"|\brank [a-z]|seed-set",
     "text": r"\"--(?:main|markdown)\"|--with (?:main|markdown)",

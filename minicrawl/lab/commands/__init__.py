@@ -11,10 +11,6 @@ COMMANDS = {
     "freshness": ("freshness", "Compare orders of re-reading pages."),
     "order": ("order", "Compare orders of reading by importance found."),
     "compare": ("compare", "Compare two ranks."),
-    "agree": ("agree", "Measure how well a rank agrees with human grades."),
-    "judge": ("judge", "Judge the results of a search."),
-    "searches": ("searches", "Compare an order of results on all judged searches."),
-    "stability": ("stability", "Measure how a rank changes when pages are removed."),
     "eigenvector": ("eigenvector", "Rank by the eigenvector of a link matrix."),
     "graphs": ("growing_graphs", "Compare algorithms for growing graphs."),
 }

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from minicrawl.cli.options import sizes_option
+from minicrawl.cli.options import ListOption, Sizes
 from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
 from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
 from minicrawl.ranks.agreement import RankErrors, compare as compare_scores
@@ -17,7 +17,16 @@ _MANY, _MOST = 100, 1_000_000
 @click.command()
 @click.argument("a")
 @click.argument("b")
-@sizes_option("10,100,1000")
+@click.option(
+    "--k",
+    "ks",
+    cls=ListOption,
+    metavar="K,...",
+    type=Sizes(),
+    default="10,100,1000",
+    show_default=True,
+    help="Show the overlap of the K best pages of each rank.",
+)
 @json_option
 @source_options
 def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) -> None:

@@ -1,7 +1,6 @@
 """`minicrawl lab graphs`: benchmark of algorithms for graphs that grow edge by edge."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.distances import FAR
-from minicrawl.graphfiles.saved import MAGIC, SavedGraph, as_dimacs, pack, unpack
 from minicrawl.lab.algorithm_bench import AlgorithmReport, TrialRules, compare, read_sequence
 from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
@@ -22,34 +20,27 @@ from minicrawl.lab.dynamic_graphs.by_name import (
     DynamicAlgorithm,
     algorithm as algorithm_of,
 )
-from minicrawl.lab.dynamic_graphs.suite import SUITE, solved
-from minicrawl.own_files import replacing
+from minicrawl.lab.dynamic_graphs.suite import SUITE, SolvedGraph, solved
 from minicrawl.wording import counted
 
 MB = 1 << 20
 
 
-class GraphType(click.ParamType[SavedGraph]):
+class GraphType(click.ParamType[SolvedGraph]):
     """A graph of the suite, by name, or a file."""
 
     name = "graph"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> SavedGraph:
-        if isinstance(value, SavedGraph):
+    ) -> SolvedGraph:
+        if isinstance(value, SolvedGraph):
             return value
         if value in SUITE:
             return solved(SUITE[value]())
         path = Path(value)
         if not path.is_file():
             self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
-        data = path.read_bytes()
-        if data.startswith(MAGIC[:-1]):
-            try:
-                return unpack(data)
-            except ValueError as error:
-                raise GraphFileError(f"{path}: {error}") from error
         graph = read_sequence(path)
         if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
             raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
@@ -83,7 +74,7 @@ class AlgorithmType(click.ParamType[DynamicAlgorithm]):
 @with_options
 @json_option
 def graphs(
-    graphs: Sequence[SavedGraph],
+    graphs: Sequence[SolvedGraph],
     chosen: Sequence[DynamicAlgorithm],
     as_json: bool,
     kind: str | None = choice(
@@ -97,14 +88,6 @@ def graphs(
     ),
     validate: bool = switch("Verify each answer against the graph."),
     print_matrices: bool = switch("Show the answers of each algorithm."),
-    into: Path | None = option(
-        "Convert the graph to FILE and run nothing: with its answers if FILE ends in .g, else as "
-        "DIMACS text.",
-        flag="--convert",
-        metavar="FILE",
-        type=click.Path(dir_okay=False, path_type=Path),
-    ),
-    name: str | None = option("Name of the graph in FILE, with --convert.", metavar="NAME"),
 ) -> None:
     """Compare algorithms for distances and strong components of a growing graph.
 
@@ -112,11 +95,6 @@ def graphs(
     roads-idaho, sc1, sc2, sc3, random-1000. Its edges are inserted in order, and each algorithm
     answers after each edge or batch.
     """
-    if into is not None:
-        _convert(graphs, into, name)
-        return
-    if name is not None:
-        raise click.UsageError("--name needs --convert")
     rules = TrialRules(
         threshold=threshold,
         trials=trials,
@@ -130,50 +108,34 @@ def graphs(
     algorithms = list(dict.fromkeys(chosen)) or of_kind
     reports: dict[str, list[AlgorithmReport]] = {}
     with progress("graphs") as tell:
-        for place, saved in enumerate(graphs):
-            of_graph = reports[saved.graph.name] = []
-            for report in compare(saved, algorithms, rules):
+        for place, case in enumerate(graphs):
+            of_graph = reports[case.graph.name] = []
+            for report in compare(case, algorithms, rules):
                 of_graph.append(report)
                 tell((place + len(of_graph) / len(algorithms)) / len(graphs))
     if as_json:
-        show_json([_document(saved, reports[saved.graph.name]) for saved in graphs])
+        show_json([_document(case, reports[case.graph.name]) for case in graphs])
     else:
-        for saved in graphs:
-            _show(saved, reports[saved.graph.name], rules)
+        for case in graphs:
+            _show(case, reports[case.graph.name], rules)
     if any(report.wrong for of_graph in reports.values() for report in of_graph):
         raise click.exceptions.Exit(1)
 
 
-def _convert(graphs: Sequence[SavedGraph], into: Path, name: str | None) -> None:
-    if len(graphs) > 1:
-        raise click.UsageError(f"--convert takes one GRAPH, not {len(graphs)}")
-    saved = graphs[0]
-    if name is not None:
-        if not name.isprintable():
-            raise click.UsageError("--name takes printable characters only")
-        saved = replace(saved, graph=replace(saved.graph, name=name))
-    with replacing(into) as file:
-        if into.suffix == ".g":
-            file.write(pack(saved))
-        else:
-            file.writelines(f"{line}\n".encode() for line in as_dimacs(saved.graph))
-    click.echo(into)
-
-
-def _document(saved: SavedGraph, reports: Sequence[AlgorithmReport]) -> dict[str, object]:
-    graph = saved.graph
+def _document(case: SolvedGraph, reports: Sequence[AlgorithmReport]) -> dict[str, object]:
+    graph = case.graph
     facts = {
         "name": graph.name,
         "nodes": graph.nodes,
         "edges": len(graph.edges),
-        "components": len(set(saved.components.tolist())),
+        "components": len(set(case.components.tolist())),
         "density": graph.density,
     }
     return {"graph": facts, "algorithms": reports}
 
 
-def _show(saved: SavedGraph, reports: Sequence[AlgorithmReport], rules: TrialRules) -> None:
-    graph, components = saved.graph, len(set(saved.components.tolist()))
+def _show(case: SolvedGraph, reports: Sequence[AlgorithmReport], rules: TrialRules) -> None:
+    graph, components = case.graph, len(set(case.components.tolist()))
     trials = [f"trial {number}" for number in range(1, rules.trials + 1) if rules.trials > 1]
     numbers = {name: number for number, name in enumerate(ALGORITHMS, 1)}
     show_table(

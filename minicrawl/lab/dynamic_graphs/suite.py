@@ -11,14 +11,41 @@ random  edges drawn at random.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from random import Random
 
+import numpy as np
+from numpy.typing import NDArray
+
 from minicrawl.graph.csr import Edge
-from minicrawl.graphfiles.saved import EdgeSequence, SavedGraph
+from minicrawl.graph.distances import Distances
 from minicrawl.lab.dynamic_graphs.one_matrix import A4
 from minicrawl.lab.dynamic_graphs.recomputed import Tarjan
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeSequence:
+    """A graph with a fixed order of edges."""
+
+    name: str
+    nodes: int
+    edges: tuple[Edge, ...]
+
+    @property
+    def density(self) -> float:
+        """Share of all possible edges that exist."""
+        return len(self.edges) / max(1, self.nodes * (self.nodes - 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SolvedGraph:
+    """A graph with the distances and components that algorithms are validated against."""
+
+    graph: EdgeSequence
+    distances: Distances
+    components: NDArray[np.int64]
 
 
 def staged(third: int) -> EdgeSequence:
@@ -83,10 +110,10 @@ SUITE: dict[str, Callable[[], EdgeSequence]] = {
 """Constructors of the graphs by name."""
 
 
-def solved(graph: EdgeSequence) -> SavedGraph:
+def solved(graph: EdgeSequence) -> SolvedGraph:
     """Return the graph with its distances and components."""
     distances, components = A4(graph.nodes), Tarjan(graph.nodes)
     distances.add_all(graph.edges)
     for source, target in graph.edges:
         components.add(source, target)
-    return SavedGraph(graph, distances.distances, components.components)
+    return SolvedGraph(graph, distances.distances, components.components)

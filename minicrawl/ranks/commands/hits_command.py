@@ -24,19 +24,6 @@ from minicrawl.ranks.hits import TOLERANCE, Hits
 from minicrawl.ranks.scores import FURTHEST, Scores
 from minicrawl.report.graph.source import Source
 
-random_option = option(
-    "Randomised HITS: probability of a restart at a random node before each step.",
-    flag="--random",
-    metavar="E",
-    type=Number(0, 1, min_open=True),
-)
-subspace_option = number(
-    "Subspace HITS: use the first K eigenvectors.",
-    flag="--subspace",
-    metavar="K",
-    most=hits_ranks.MOST_DIMENSIONS,
-)
-
 
 @click.command()
 @with_options
@@ -49,8 +36,18 @@ def hits(
     tell: Progress,
     base: BaseSetChoice,
     rounds: int | None = number("Stop after N rounds, converged or not, as in the paper."),
-    restart: float | None = random_option,
-    dimensions: int | None = subspace_option,
+    restart: float | None = option(
+        "Randomised HITS: probability of a restart at a random node before each step.",
+        flag="--random",
+        metavar="E",
+        type=Number(0, 1, min_open=True),
+    ),
+    dimensions: int | None = number(
+        "Subspace HITS: use the first K eigenvectors.",
+        flag="--subspace",
+        metavar="K",
+        most=hits_ranks.MOST_DIMENSIONS,
+    ),
     tolerance: float | None = option(
         "Stop when the error, summed over all scores, is at most this.",
         metavar="ERROR",
@@ -86,7 +83,7 @@ def hits(
         graph = weighed_by_words(source, graph, query)
     if likeness and query is not None:
         graph = weighed_by_similarity(graph, similarity_to(source, query, grown.nodes), query)
-    scores = hits_of(
+    scores = _hits_of(
         graph, tell, rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
     )
     if dimensions and scores.authorities.error_bound >= FURTHEST:
@@ -99,14 +96,14 @@ def hits(
     return {name: grown.over_all(scores, named.graph.nodes) for name, scores in ranks.items()}
 
 
-def hits_of(
+def _hits_of(
     named: NamedGraph,
     tell: Progress,
     *,
-    rounds: int | None = None,
-    restart: float | None = None,
-    dimensions: int | None = None,
-    tolerance: float | None = None,
+    rounds: int | None,
+    restart: float | None,
+    dimensions: int | None,
+    tolerance: float | None,
 ) -> Hits:
     """Return a variant of HITS; by default the limit of the iteration."""
     graph, weights, tolerance = named.graph, named.weights, tolerance or TOLERANCE

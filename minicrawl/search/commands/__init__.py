@@ -2,6 +2,6 @@
 
 search_command   full-text search of kept pages
 index_command    prepares it
-ranking_options  the order of results
+result_order     the order of results
 page_options     a search page, to serve or to write
 """

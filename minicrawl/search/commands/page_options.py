@@ -73,9 +73,9 @@ def show_page(store: Path, words: tuple[str, ...], page: PageOptions) -> bool:
     given = given_options()
     is_public = page.host or page.base_url or page.static is not None
     if page.static is not None:
-        refuse_others(("static", *_LOOK_OPTIONS), "--static writes the search of all pages")
+        _refuse_others(("static", *_LOOK_OPTIONS), "--static writes the search of all pages")
     elif page.serve:
-        refuse_others((*_SERVE_OPTIONS, *_LOOK_OPTIONS), "--serve shows a page in the browser")
+        _refuse_others((*_SERVE_OPTIONS, *_LOOK_OPTIONS), "--serve shows a page in the browser")
     elif needless := [given[name] for name in _SERVE_OPTIONS if name in given]:
         raise click.UsageError(f"{needless[0]} needs --serve")
     if not is_public and (needless := [given[name] for name in _LOOK_OPTIONS if name in given]):
@@ -100,7 +100,7 @@ def show_page(store: Path, words: tuple[str, ...], page: PageOptions) -> bool:
     return True
 
 
-def refuse_others(allowed: Collection[str], why: str) -> None:
+def _refuse_others(allowed: Collection[str], why: str) -> None:
     """Refuse all options except `allowed` and those that name the store."""
     for name, flag in given_options().items():
         if name not in (*allowed, "store", "cluster"):

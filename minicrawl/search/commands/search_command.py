@@ -1,25 +1,19 @@
 """`minicrawl search`, full-text search of kept pages."""
 
-from __future__ import annotations
-
 import shutil
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 
-from minicrawl.cli.options import Command
 from minicrawl.cli.output import percent, show_json, show_paragraph
-from minicrawl.cli.parameters import with_made
+from minicrawl.cli.parameters import number, option, switch, with_made, with_options
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.search.commands.index_command import tell_of_lack
 from minicrawl.search.commands.page_options import PageOptions, page_options, show_page
-from minicrawl.search.commands.ranking_options import RankingChoice, ranking_options
-from minicrawl.search.searching import Finder, Result
+from minicrawl.search.commands.result_order import Linear, finder_by
+from minicrawl.search.searching import Result, SearchRequest
 from minicrawl.search.words.query import MOST_WORDS, parse
 from minicrawl.search.words.snippets import Snippet
 from minicrawl.wording import counted, visible
@@ -44,56 +38,32 @@ class SearchCommand(click.Command):
         return super().parse_args(ctx, [*options, *args[end:]])
 
 
-SETTINGS: dict[str, Any] = {"help_option_names": ["--help"], "ignore_unknown_options": True}
-"""Context settings of a `SearchCommand`."""
-
-_RESULTS_OPTIONS = (
-    click.argument("words", nargs=-1, type=click.UNPROCESSED),
-    click.option(
-        "--n",
-        metavar="N",
-        type=click.IntRange(min=1),
-        default=10,
-        show_default=True,
-        help="Show N results.",
-    ),
-    click.option(
-        "--offset",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=0,
-        help="Skip the first N results.",
-    ),
-    click.option(
-        "--all",
-        "shows_all",
-        is_flag=True,
-        help="Include near-duplicates.",
-    ),
-    json_option,
+@click.command(
+    cls=SearchCommand,
+    context_settings={"help_option_names": ["--help"], "ignore_unknown_options": True},
 )
-
-
-def results_options(command: Command) -> Command:
-    """Pass `words`, which pages to show, and `as_json` to the command."""
-    for option in reversed(_RESULTS_OPTIONS):
-        command = option(command)
-    return command
-
-
-@click.command(cls=SearchCommand, context_settings=SETTINGS)
-@results_options
-@ranking_options
-@click.option("--explain", is_flag=True, help="Show the parts of each score.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED)
+@with_options
 @with_made(page=page_options)
+@json_option
 @store_with_pages_option
 def search(
     words: tuple[str, ...],
     store: Path,
     page: PageOptions,
-    explain: bool,
     as_json: bool,
-    **choices: Any,
+    n: int = number("Show N results.", 10),
+    offset: int = number("Skip the first N results.", 0, least=0),
+    shows_all: bool = switch("Include near-duplicates.", flag="--all"),
+    by: str | None = option(
+        "Order results by this rank. topics mixes the ranks of `rank pagerank --topics` by the "
+        "likelihood of the words in each topic; topics:NAME uses those saved with --as NAME.",
+        metavar="NAME",
+    ),
+    linear: float | None = option(
+        "Score = W x relevance + (1 - W) x rank.", flag="--score", metavar="linear=W", type=Linear()
+    ),
+    explain: bool = switch("Show the parts of each score."),
 ) -> None:
     """Search the text of kept pages.
 
@@ -107,72 +77,36 @@ def search(
         raise click.UsageError("say which WORDS to find, or --serve or --static")
     if explain and as_json:
         raise click.UsageError("--json has all parts of each score: leave out --explain")
-    request = ResultRequest(store=store, text=" ".join(words), **choices)
-    results = request.results(corrects=True)
+    text = " ".join(words)
+    query = parse(text)
+    if query.ignored:
+        click.echo(f"only the first {MOST_WORDS} words count", err=True)
+    finder = finder_by(by, store, query)
+    tell_of_lack(store)
+    request = SearchRequest(count=n, offset=offset, folds=not shows_all, linear=linear)
+    answered = finder.answer(text, request)
+    for other_text, meaning in (
+        (answered.instead, "no page has these words; shown is"),
+        (answered.suggestion, "did you mean"),
+    ):
+        if other_text:
+            click.echo(f"{meaning}: {visible(other_text)}", err=True)
+    places = enumerate(answered.results, offset + 1)
     if as_json:
-        show_json(results)
+        show_json([result.document(place) for place, result in places])
         return
-    for rank, result in results.ranked():
-        show_result(rank, result, explain=explain)
+    if not answered.results:
+        click.echo("no page has these words", err=True)
+    for place, result in places:
+        _show_result(place, result, explain=explain)
         click.echo()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResultRequest:
-    """Search query and order of results."""
-
-    store: Path
-    text: str
-    choice: RankingChoice
-    n: int
-    offset: int
-    shows_all: bool
-
-    def results(self, *, corrects: bool = False) -> ResultPage:
-        """Find the pages. `corrects` replaces words that no page has by the nearest words."""
-        query = parse(self.text)
-        if query.ignored:
-            click.echo(f"only the first {MOST_WORDS} words count", err=True)
-        finder = self.choice.finder(self.store, query)
-        tell_of_lack(self.store)
-        request = self.choice.request(self.n, self.offset, folds=not self.shows_all)
-        if not corrects:
-            results = finder.find(query, request)
-            return ResultPage(self.store, finder, results, self.offset + 1)
-        answered = finder.answer(self.text, request)
-        for text, said in (
-            (answered.instead, "no page has these words; shown is"),
-            (answered.suggestion, "did you mean"),
-        ):
-            if text:
-                click.echo(f"{said}: {visible(text)}", err=True)
-        return ResultPage(self.store, finder, answered.results, self.offset + 1)
-
-
-class ResultPage(NamedTuple):
-    """Search results, with the place of the first result."""
-
-    store: Path
-    finder: Finder
-    results: list[Result]
-    first: int
-
-    def to_json(self) -> list[object]:
-        """Return the results as a JSON document."""
-        return [result.document(rank) for rank, result in enumerate(self.results, self.first)]
-
-    def ranked(self) -> Iterator[tuple[int, Result]]:
-        """Return the results with their places. Print a message if there are none."""
-        if not self.results:
-            click.echo("no page has these words", err=True)
-        return enumerate(self.results, self.first)
-
-
-def show_result(rank: int, result: Result, *, explain: bool) -> None:
+def _show_result(place: int, result: Result, *, explain: bool) -> None:
     """Show a page: its place, title and URL, and the passage with the words."""
     entry = result.entry
     title = visible(entry.title or entry.url)
-    show_paragraph(title, f"{rank:>3}. ", lambda line: line[:5] + click.style(line[5:], bold=True))
+    show_paragraph(title, f"{place:>3}. ", lambda line: line[:5] + click.style(line[5:], bold=True))
     url, importance = visible(entry.url), percent(result.importance)
     width = shutil.get_terminal_size().columns - len(_INDENT) - len(importance) - 2
     if sys.stdout.isatty() and len(url) > width:  # on a line of its own, unindented, for copying

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from minicrawl.cli import main
 from minicrawl.config.table import TABLE
 from tests.cli.inert.walk import Walk
-from tests.cli.inert.web import LINKED, LINKING, ODD, SEEDS, crawl_twice
+from tests.cli.inert.web import LINKED, LINKING, ODD, crawl_twice
 
 URLS = [f"http://{host}.{site}.org/{page}" for page in "01" for site in "abcd" for host in "xy"]
 GRAPHS = {"ids.txt": range(16), "web.tsv": URLS}
@@ -89,7 +89,6 @@ WALKED = {
     "seed-set": [],
     "graph": [],
     "lab compare": ["pagerank", "hits-authorities"],
-    "lab stability": ["pagerank"],
 }
 """Other arguments of each command that reads a graph."""
 
@@ -104,18 +103,13 @@ class Made(NamedTuple):
 
 
 def make_store(folder: Path) -> Made:
-    """Make a store by two crawls, with index, ranks and a judged search, and the files that
-    commands take.
-    """
+    """Make a store by two crawls, with index and ranks, and the files that commands take."""
     between: list[str] = []
     crawl_twice(folder / STORE, lambda: between.append(datetime.now(UTC).isoformat()))
-    said = " ".join(f"--verdict {place}={verdict}" for place, verdict in enumerate(VERDICTS, 1))
-    for command in ("index", "rank pagerank", f"lab judge ink {said}", f"backlinks {LINKED}"):
+    for command in ("index", "rank pagerank", f"backlinks {LINKED}"):
         _made(command, folder)  # `backlinks` makes the index of links
     _made("audit --out known.json", folder)
     (folder / "ignored").write_text("csp-missing * 9999-12-31 the proxy will send it\n")
-    (folder / "labels.csv").write_text("".join(f"{url},{grade}\n" for url, grade in GRADES))
-    (folder / "verdicts.csv").write_text(f"sea,{LINKED},good\n")
     (folder / "there.csv").write_text("")
     return Made(folder, *between)
 
@@ -125,8 +119,6 @@ def _made(command: str, folder: Path) -> None:
         assert main([*command.split(), "--store", STORE]) == 0
 
 
-VERDICTS = ("bad", "good", "bad", "fair", "bad", "bad", "good", "bad", "bad", "fair")
-GRADES = ((LINKED, 4), (LINKING, 1), (ODD, 3), *zip(SEEDS[1:], (3, 2, 2), strict=True))
 STORES: dict[str, list[list[str]]] = {
     "rank": [[""]],
     "archive": [[""]],
@@ -149,9 +141,6 @@ STORES: dict[str, list[list[str]]] = {
         ["-"],
     ],
     "frontier": [[""]],
-    "lab agree": [["pagerank labels.csv"]],
-    "lab judge": [["ink --n 50 --json", "ink --n 50"]],
-    "lab searches": [[""]],
     "links": [[LINKING]],
     "page": [[ODD, LINKING, f"{LINKING} --headers"]],
     "pages": [[""]],
@@ -175,7 +164,6 @@ STORE_VALUES = {
     "--columns": ["url", "url,status"],
     "--since": ["2100-01-01", "2020-01-01"],
     "--score": ["linear=0.5", "linear=0"],
-    "--weight": ["title=0", "in-title=90", "importance=0", "written=90", "phrase=90"],
     "--n": ["0", "1", "2"],
     "search --n": ["1", "2", "60"],
     "--ranks": ["pagerank", "rising"],
@@ -190,8 +178,6 @@ STORE_VALUES = {
     "--logo": ["Harbour"],
     "--text": ["All harbours"],
     "--color": ["link=#800"],
-    "--verdict": ["1=good", "http://x.example/=good"],
-    "--verdicts": ["verdicts.csv"],
     "--out": ["issues.json"],
     "--baseline": ["known.json"],
     "--ignore": ["ignored"],
@@ -274,7 +260,7 @@ SHORT_WALKS = ("rank degree",)
 """Commands on graphs whose options every run of the tests walks in pairs."""
 LONGER_WALKS = ("lab eigenvector", "rank harmonic")
 """Commands on graphs that a proof walks."""
-SHORT_STORE_WALKS = ("lab agree", "errors", "links")
+SHORT_STORE_WALKS = ("errors", "links")
 """Commands on a store whose options every run of the tests walks in pairs."""
 LONGER_STORE_WALKS = ("backlinks", "broken", "duplicates", "frontier", "page", "status")
 """Commands on a store that a proof walks; other lists have the options of `broken`."""

@@ -100,11 +100,7 @@ def test_each_option_on_a_store_has_an_effect_or_is_refused(command: str, store:
     [
         ("search --serve --json", "--serve shows a page in the browser: leave out --json"),
         ("search ink --port 0", "--port needs --serve"),
-        ("lab judge --verdicts verdicts.csv --n 2", "--verdicts shows no results: leave out --n"),
         ("search ink --explain --json", "leave out --explain"),
-        ("lab judge ink --explain --json", "leave out --explain"),
-        ("lab judge ink --by pagerank --weight title=0", "--by alone uses no weights"),
-        ("lab searches --by pagerank --weight title=0", "--by alone uses no weights"),
         ("archive crawl.db-pages", "--store and PLACE cannot be combined"),
         ("archive --verify crawl.db-pages", "--store and PLACE cannot be combined"),
         (f"page {LINKED} --at 2100-01-01 --version 1", "--at and --version"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.cli import main
+from minicrawl.ranks.commands.named_ranks import RANKS
 from minicrawl.report.saved_ranks import ESTIMATED
 from minicrawl.store.derived.file import beside
 from tests.ranks.commands.plain_ranks import (
@@ -91,6 +92,11 @@ class TestCompare:
         assert "alike, with default options, not converged" in shown[0]
         assert "none" in shown[3]
         assert any("first" in line and "no order" in line for line in shown)
+
+    @pytest.mark.parametrize("name", RANKS)
+    def test_every_rank_can_be_computed_without_links(self, name: str, capsys: Captured) -> None:
+        Path("loops.txt").write_text("1 1\n2 2\n")
+        assert as_json(capsys, "compare", name, name, "--graph", "loops.txt")["nodes"] == 2
 
     def test_a_single_page_has_no_correlation(self, tmp_path: Path, capsys: Captured) -> None:
         with closing(HandCrawl(tmp_path / "one.db")) as crawl:

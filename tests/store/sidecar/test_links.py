@@ -16,7 +16,7 @@ from tests.archive.archives import filled
 
 BESIDE = (
     *("-wal", "-shm", "-journal", "-lock", "-pages", "-search", "-cookies", "-cookies.part"),
-    *("-ranks", "-ranks-wal", "-ranks-journal", "-control", "-judged.jsonl", "-dashboard"),
+    *("-ranks", "-ranks-wal", "-ranks-journal", "-control", "-dashboard"),
     *("-pages/segment-000001.pages", "-pages/segment-000002.pages", "-pages/index.db"),
     *("-pages/pruned.draft", "-pages/lock", "-search/notes.db", "-search/index/meta.json"),
 )
