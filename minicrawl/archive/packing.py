@@ -52,19 +52,6 @@ def read(record: bytes, codec: Codec) -> Answer:
     return answer
 
 
-class _Beginning:
-    """Source of the first `size` bytes of another source."""
-
-    def __init__(self, source: PieceSource, size: int) -> None:
-        self._source, self._left = source, size
-
-    def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most `size`."""
-        piece = self._source.read(min(size, self._left))
-        self._left -= len(piece)
-        return piece
-
-
 def check(header: Header, payload: PieceSource, codec: Codec) -> None:
     """Raise `Damaged` where `read` would, but decompress the body in pieces, in bounded memory.
 
@@ -97,11 +84,10 @@ def unpacked(
         if not _fields_of(head).get("coded"):
             yield from pieces(stream)
             return
-        body = _Beginning(stream, header.body_bytes)
         if not coded:
-            yield from pieces(body)
+            yield from pieces(stream, header.body_bytes)
             return
-        for _ in pieces(body):
+        for _ in pieces(stream, header.body_bytes):
             pass
         yield from pieces(stream)
     except (zstandard.ZstdError, MemoryError) as error:
@@ -167,7 +153,6 @@ def _answer(content: bytes, header: Header) -> Answer:
         raise Damaged(f"its head cannot be read ({error})") from error
 
 
-_SPARE = "dictionary-{:04}"
 PAYLOAD = "payload-"
 """Beginning of the names of files with payloads on their way to the archive."""
 _MOST_READ = 1 << 20
@@ -177,7 +162,7 @@ _CUT = f"text of the first {_MOST_READ:,} bytes"
 
 def spare_path(folder: Path, number: int) -> Path:
     """Return the path of a dictionary's copy for workers, which do not read segments."""
-    return folder / _SPARE.format(number)
+    return folder / f"dictionary-{number:04}"
 
 
 def spare_dictionary(folder: Path, number: int) -> bytes:

@@ -18,6 +18,7 @@ hash      that of the crawl: a second one for the archive would make packing a f
 """
 
 import json
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from hashlib import blake2b, sha256
@@ -259,9 +260,10 @@ def pack_spooled(url: str, response: Response, body: IO[bytes], payload: IO[byte
     return with_header(header, b"")
 
 
-def pieces(file: PieceSource) -> Iterator[bytes]:
-    """Yield the rest of a file in pieces."""
-    while piece := file.read(_CHECKED_AT_ONCE):
+def pieces(file: PieceSource, left: int = sys.maxsize) -> Iterator[bytes]:
+    """Yield the rest of a file in pieces, or its next `left` bytes."""
+    while piece := file.read(min(_CHECKED_AT_ONCE, left)):
+        left -= len(piece)
         yield piece
 
 

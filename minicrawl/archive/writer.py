@@ -113,21 +113,16 @@ class ArchiveWriter:
             # The files may be shorter than the store says, for example if they were copied at
             # another moment. The archive then ends where they end, and lost records are not looked
             # for.
-            self._archive = ArchiveReader(folder, min(segments.end, end), writes=True)
-            self._archive.remove_pruned()
+            self.reader = ArchiveReader(folder, min(segments.end, end), writes=True)
+            self.reader.remove_pruned()
             # `_mark` is what the store has committed, `_ahead` what will hold if it commits the
             # next batch. A commit that fails leaves `_mark` alone, so that the next `append` begins
             # at the old end.
-            self._mark = self._ahead = _restored(self._archive)
+            self._mark = self._ahead = _restored(self.reader)
         self._only_changes = only_changes
         self._records = RecordAppender(
-            self._archive, segment_bytes, lambda: filter(None, [self._ahead.dictionary])
+            self.reader, segment_bytes, lambda: filter(None, [self._ahead.dictionary])
         )
-
-    @property
-    def reader(self) -> ArchiveReader:
-        """Reader of this archive."""
-        return self._archive
 
     @property
     def end(self) -> int:
@@ -142,10 +137,10 @@ class ArchiveWriter:
     def append(self, answers: Iterable[KeptAnswer]) -> int:
         """Write answers behind the last confirmed record. Return the place behind them."""
         self._ahead, begin = self._mark, self._mark.end
-        with index_errors(self._archive.segments.folder):
+        with index_errors(self.reader.segments.folder):
             # An earlier attempt at this batch may have left rows and bytes here. The store has not
             # committed them, so they do not exist, and are overwritten.
-            self._archive.index.begin(begin)
+            self.reader.index.begin(begin)
             self._records.go_to(begin)
             parsed = [(answer, header_of(answer.record)) for answer in answers]
             self._records.expect(header for _, header in parsed)
@@ -161,8 +156,8 @@ class ArchiveWriter:
             if end > begin:
                 # The caller commits the steps of these answers next, and a power cut must not leave
                 # a step without its answer: so the bytes must be on disk first.
-                self._archive.segments.sync(begin, end)
-            self._archive.index.commit(end)
+                self.reader.segments.sync(begin, end)
+            self.reader.index.commit(end)
         self._ahead = self._ahead._replace(end=end)
         return end
 
@@ -176,7 +171,7 @@ class ArchiveWriter:
         The old records are dropped once the store commits that end; then call `confirm`. With
         `retrains`, the old dictionaries are dropped too, because they contain pieces of pages.
         """
-        archive, end = self._archive, self._mark.end
+        archive, end = self.reader, self._mark.end
         index, segments = archive.index, archive.segments
         if not self.remove_pruned():
             raise UsageError(f"{segments.folder} is being read: try again later")
@@ -213,10 +208,10 @@ class ArchiveWriter:
 
     def _copy(self, row: IndexRow, begin: int, dictionary: int | None) -> None:
         """Copy a record behind `begin`; copy a large record in pieces."""
-        segments = self._archive.segments
+        segments = self.reader.segments
         if dictionary is not None and header_of(segments.beginning(row.place)).dictionary:
             record = self._surviving(row, begin)
-            self._put(repacked(record, dictionary, self._archive.codec))
+            self._put(repacked(record, dictionary, self.reader.codec))
             return
         if row.record_bytes <= COPIED_AT_ONCE or row.kind == RecordKind.REVISIT:
             self._put(self._surviving(row, begin))
@@ -232,7 +227,7 @@ class ArchiveWriter:
 
     def _surviving(self, row: IndexRow, begin: int) -> bytes:
         """Return the record to copy; a revisit gets the body if its original is deleted."""
-        record = self._archive.segments.read(row.place)
+        record = self.reader.segments.read(row.place)
         if not is_whole(record):
             raise Damaged("its checksum is wrong")
         # Write the records copied so far, so that the index finds the body if one of them has it:
@@ -240,28 +235,28 @@ class ArchiveWriter:
         self._records.write()
         header = header_of(record)
         has_body = row.kind != RecordKind.REVISIT
-        if has_body or any(True for _ in self._archive.index.with_digest(header.digest, begin)):
+        if has_body or any(True for _ in self.reader.index.with_digest(header.digest, begin)):
             return record
-        answer = self._archive.answer(row.place)
-        number, codec = self._ahead.dictionary, self._archive.codec
+        answer = self.reader.answer(row.place)
+        number, codec = self._ahead.dictionary, self.reader.codec
         return seal(with_digest_of(pack_again(answer, codec, number), header), answer.at)
 
     def remove_spares(self) -> None:
         """Delete the copies of dictionaries that no record needs any more."""
-        needed = {spare_path(self._archive.segments.folder, self._mark.dictionary).name}
-        for file in self._archive.segments.folder.glob("dictionary-*"):
+        needed = {spare_path(self.reader.segments.folder, self._mark.dictionary).name}
+        for file in self.reader.segments.folder.glob("dictionary-*"):
             if file.name not in needed:
                 with disk_errors(file):
                     file.unlink()
 
     def remove_pruned(self) -> bool:
         """Delete pruned segments unless others read them. Return True if none are left."""
-        self._archive.go_on_to(self._mark.end)
-        return self._archive.remove_pruned()
+        self.reader.go_on_to(self._mark.end)
+        return self.reader.remove_pruned()
 
     def close(self) -> None:
         """Close the files. The next start cuts off what the store has not committed."""
-        self._archive.close()
+        self.reader.close()
 
     def _append(self, answer: KeptAnswer, header: Header) -> None:
         if header.kind == RecordKind.REVISIT:  # the server confirmed the page
@@ -291,15 +286,15 @@ class ArchiveWriter:
         last = self._last(header.key) if self._only_changes else None
         if last is not None and last.digest == header_of(record).digest:
             return None
-        return as_revisit(record, self._archive.codec)
+        return as_revisit(record, self.reader.codec)
 
     def _last(self, key: int) -> Header | None:
         """Return the header of the URL's last response that is not a failure, or None."""
         self._records.write()
-        for row in reversed(self._archive.index.of_key(key, self._records.end)):
+        for row in reversed(self.reader.index.of_key(key, self._records.end)):
             if row.kind not in ALONE:
                 with suppress(Damaged):
-                    return self._archive.segments.header(row.place)
+                    return self.reader.segments.header(row.place)
                 break
         return None
 
@@ -311,10 +306,10 @@ class ArchiveWriter:
     def _train(self, stays: Callable[[IndexRow], bool] = lambda _row: True) -> None:
         """Add a dictionary trained on the records that stay, if they are enough."""
         number = self._mark.dictionary + 1
-        record = trained(self._archive, number, stays)
+        record = trained(self.reader, number, stays)
         if record is not None:
             self._put(record)
-            leave_spare(self._archive.segments, number, record)
+            leave_spare(self.reader.segments, number, record)
             self._ahead = self._ahead._replace(dictionary=number)
 
 

@@ -255,7 +255,7 @@ def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False
     """Load the pages of the store without checking them, for the checks themselves."""
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
-        siblings = ordered and tables.uses_siblings_order(connection)
+        siblings = ordered and tables.strategy(connection) == "siblings"
         spending_at = partial(tables.spending, connection)
         return load_frontier(connection, terms, spending_at, siblings=siblings)
 

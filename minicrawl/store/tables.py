@@ -286,11 +286,6 @@ def score_weight(connection: Connection) -> float:
     return float(weight) if isinstance(weight, int | float) else 0.0
 
 
-def uses_siblings_order(connection: Connection) -> bool:
-    """Return True if the last run used the siblings order."""
-    return strategy(connection) == "siblings"
-
-
 def measures(connection: Connection) -> dict[int, bytes]:
     """Return the measures of pages as of the last checkpoint, for windows that have measures."""
     return dict(connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL"))
@@ -390,20 +385,17 @@ def original(connection: Connection, page: PageId) -> str | None:
     return None if row is None else str(row[0])
 
 
+_HOSTS = "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts"
+
+
 def hosts(connection: Connection) -> Iterator[HostRow]:
     """Return all origins, in the order of the ids."""
-    cursor = connection.execute(
-        "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts ORDER BY id"
-    )
-    return map(HostRow._make, cursor)
+    return map(HostRow._make, connection.execute(f"{_HOSTS} ORDER BY id"))
 
 
 def host(connection: Connection, number: int) -> HostRow | None:
     """Return an origin by its id, or None."""
-    row = connection.execute(
-        "SELECT id, origin, robots, robots_until, wait_until, trouble FROM hosts WHERE id = ?",
-        (number,),
-    ).fetchone()
+    row = connection.execute(f"{_HOSTS} WHERE id = ?", (number,)).fetchone()
     return None if row is None else HostRow._make(row)
 
 

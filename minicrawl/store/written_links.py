@@ -70,7 +70,11 @@ class Pieces:
 
     def _opened(self) -> list[_Block]:
         if self._open is None:
-            self._open = self._next = self._stored()
+            rows = self._connection.execute("SELECT pages, data FROM written WHERE closed = 0")
+            self._open = self._next = [
+                _Block([(page, check) for page, check in _pages(pages).tolist()], _unpacked(data))
+                for pages, data in rows
+            ]
         return self._open
 
     def _join(self, blocks: list[_Block], *, closed: bool, level: int) -> None:
@@ -85,13 +89,6 @@ class Pieces:
     def _insert(self, block: _Block, *, closed: bool, level: int) -> None:
         row = closed, np.array(block.pages, _NUMBER).tobytes(), _packed(block.content, level)
         self._connection.execute("INSERT INTO written VALUES (NULL, ?, ?, ?)", row)
-
-    def _stored(self) -> list[_Block]:
-        rows = self._connection.execute("SELECT pages, data FROM written WHERE closed = 0")
-        return [
-            _Block([(page, check) for page, check in _pages(pages).tolist()], _unpacked(data))
-            for pages, data in rows
-        ]
 
 
 class WrittenLinks:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.web.sitemaps.sitemap import MAX_BYTES, MAX_CHARS, MAX_URLS, Sitemap, parse
+from minicrawl.web.sitemaps.sitemap import MAX_BYTES, MAX_URLS, Sitemap, parse
+from minicrawl.web.urls import MOST_CHARS
 
 AT = "https://example.com/maps/sitemap.xml"
 ROOT = "https://example.com"
@@ -254,12 +255,12 @@ def test_a_gzip_file_may_grow_at_most_a_hundredfold() -> None:
 
 def test_the_characters_of_all_urls_together_are_limited() -> None:
     """The characters as written count beside those of the canonical URLs."""
-    written = [f"{n:04}ü{'a' * 950}?gclid=1" for n in range(MAX_CHARS // 1000)]
+    written = [f"{n:04}ü{'a' * 950}?gclid=1" for n in range(MOST_CHARS // 1000)]
     found = parse(urlset(*(f"/{one}" for one in written)).encode(), AT)
-    assert f"{MAX_CHARS:,} characters" in found.limit
+    assert f"{MOST_CHARS:,} characters" in found.limit
     both = [len(f"{ROOT}/{one}%C3%BC{one}") for one in written]
     assert len(written) // 3 < len(found.pages) < len(written)
-    assert sum(both[: len(found.pages) - 1]) <= MAX_CHARS
+    assert sum(both[: len(found.pages) - 1]) <= MOST_CHARS
     index = "".join(f"<sitemap><loc>/{one}</loc></sitemap>" for one in written)
     maps = parse(f"<sitemapindex>{index}</sitemapindex>".encode(), AT).sitemaps
     assert len(maps) == len(found.pages)

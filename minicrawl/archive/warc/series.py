@@ -103,10 +103,6 @@ class WarcSeries(NamedTuple):
         """Return the path of a file while it is written."""
         return self.path(number).with_name(f"{self.path(number).name}{OPEN}")
 
-    def index_path(self, number: int) -> Path:
-        """Return the path of the index of a complete file."""
-        return Path(self.folder) / f"{self.prefix}-{number:05}.cdxj"
-
     def existing(self, number: int) -> Path | None:
         """Return the path of a file, complete or not, if it is in the folder."""
         both = self.open_path(number), self.path(number)
@@ -296,7 +292,7 @@ class WarcFiles:
             with disk_errors(self._folder):
                 begin, end = place_at(number, 0), place_at(number + 1, 0)
                 if self._captures.has_lines(begin, end):
-                    index = self._series.index_path(number)
+                    index = self._folder / f"{self._series.prefix}-{number:05}.cdxj"
                     draft = index.with_name(f"{index.name}.draft")
                     with draft.open("w", encoding="utf-8") as file:
                         file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))

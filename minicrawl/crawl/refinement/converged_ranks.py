@@ -87,7 +87,7 @@ def refine(
         terms = tables.terms(connection)
         assert terms is not None  # _check refuses a store without terms
         spending_of = partial(tables.spending, connection)
-        by_siblings = tables.uses_siblings_order(connection)
+        by_siblings = tables.strategy(connection) == "siblings"
         frontier = load_frontier(connection, terms, spending_of, siblings=by_siblings)
         verify(frontier, connection)
         if (flow := cash_flow(frontier, connection, goes_on)) is None:

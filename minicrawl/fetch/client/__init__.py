@@ -2,7 +2,6 @@
 
 client           sends requests and keeps connections open for the next ones
 connection       one connection, one request at a time
-byte_stream      one connection that is read and written in bytes, for proxies
 dialing          connects to the first address of a host that answers
 httpx_transport  sends requests through any httpx transport, such as a mock
 """

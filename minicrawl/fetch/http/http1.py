@@ -74,9 +74,8 @@ class ResponseParser:
         """With `is_raw`, `feed` returns the body as sent."""
         self._max_head_bytes, self._is_raw = max_head_bytes, is_raw
         self.head: Head | None = None
-        self.raw_head = (
-            b""  # of the final response, with its blank line; one byte more than allowed
-        )
+        self.raw_head = b""
+        """Head of the final response, with its blank line; one byte more than allowed."""
         self.interim = b""  # interim responses, and line ends before a head
         self.fault: Fault | None = None
         self.has_begun = False  # any byte has arrived

@@ -23,13 +23,13 @@ from typing import NamedTuple, TypeVar
 from minicrawl.config import Network as NetworkSettings
 from minicrawl.config.values.kinds import ENVIRONMENT
 from minicrawl.errors import UsageError
-from minicrawl.fetch.client.byte_stream import ByteStream
 from minicrawl.fetch.client.dialing import Connector, Dialer, TlsFor, Way
 from minicrawl.fetch.http.faults import Fault, described
 from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.fetch.http.targets import Origin
 from minicrawl.fetch.proxy import handshakes
+from minicrawl.fetch.proxy.handshakes import ByteStream
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.name_servers import lookup_of

@@ -122,9 +122,6 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
         self._error: Exception | None = None
         self.begun: asyncio.Future[P] = asyncio.get_running_loop().create_future()
 
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self._send(data)
-
     def pause_reading(self) -> None:
         if self._below is not None and not self._is_paused:
             self._is_paused = True
@@ -205,7 +202,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
             pass
         except ssl.SSLError as error:
             self._hang_up(error)
-        self._send()
+        self.write()
 
     def _deliver_to(self, above: asyncio.BaseProtocol) -> bool:
         """Pass on the next decrypted bytes. Return False at the end of the data."""
@@ -222,7 +219,7 @@ class TlsLayer(asyncio.BufferedProtocol, asyncio.Transport, Generic[P]):
             above.data_received(piece)
         return bool(piece)
 
-    def _send(self, data: bytes | bytearray | memoryview = b"") -> None:
+    def write(self, data: bytes | bytearray | memoryview = b"") -> None:
         """Send `data`, after what waits already, and any pending TLS records."""
         self._unsent += data
         try:

@@ -26,7 +26,6 @@ _PIECE_BYTES, _CHUNKED_BYTES = 1 << 16, 1 << 14
 _CUTS = {"length": State.TOO_LARGE, "time": State.TIMEOUT}
 """Cuts by WARC-Truncated; any other value means that the connection ended."""
 _OK = 200
-_ENOUGH_TO_JUDGE = 1445  # bytes; the MIME Sniffing standard looks at no more
 
 
 @dataclass
@@ -67,7 +66,7 @@ class RecordedAnswers:
         fetched = await self._read(request, stream)
         is_broken = isinstance(fetched, Failed) and fetched.kind is State.ENCODING
         # The writer of the record may have decoded the body and kept its Content-Encoding.
-        if is_broken and is_html(None, stream.content[:_ENOUGH_TO_JUDGE]):
+        if is_broken and is_html(None, stream.content):
             del stream.headers["content-encoding"]
             fetched = await self._read(request, stream)
         return fetched if stream.wire is None else with_wire(fetched, stream.wire)

@@ -73,7 +73,6 @@ _ASSET_RELATIONS = {
     "modulepreload",
 }
 _ROLES = ("canonical", "alternate", "next", "prev")
-_LINK_RELATIONS = set(_ROLES)
 _KINDS = {"source": "media", "script": "script"} | dict.fromkeys(
     ("img", "input", "image", "feimage", "use", "body", "table", "tr", "td", "th"), "image"
 )
@@ -277,7 +276,7 @@ class ReferenceReader:
             kind = "style" if "stylesheet" in relations else "media"
             kind = "manifest" if "manifest" in relations else kind
             self._add_asset(attributes.get("href"), rel, kind)
-        elif relations & _LINK_RELATIONS:
+        elif relations.intersection(_ROLES):
             self._add_link(attributes.get("href"), "", rel, "link")
 
     def _read_meta(self, attributes: dict[str, str]) -> None:

@@ -256,7 +256,7 @@ class _PageScanner:
     def _read_raw(self, tag: re.Match[str]) -> None:
         name = tag["raw"].lower()
         if name == "iframe":
-            self._read_source(tag["raw_said"])
+            self.read_frame(tag)
         elif not self.markup.title and not self._check_apart(tag.start("raw") - 1):
             said = unescaped(tag["content"][:_TITLE_READ]).split()
             self.markup.title = " ".join(said)[:TITLE_LENGTH].rstrip()
@@ -286,10 +286,7 @@ class _PageScanner:
         self._read_to = end
 
     def read_frame(self, tag: re.Match[str]) -> None:
-        self._read_source(tag["said"])
-
-    def _read_source(self, said: str) -> None:
-        if source := attributes(said).get("src"):
+        if source := attributes(tag["said"] or tag["raw_said"] or "").get("src"):
             self.add_link(source)
 
     def read_link(self, tag: re.Match[str]) -> None:

@@ -220,9 +220,6 @@ MAX_BYTES = 50 * 1024 * 1024
 MAX_URLS = 50_000
 """The limit of the sitemap protocol. The rest of a longer file is ignored."""
 
-MAX_CHARS = MOST_CHARS
-"""Limit of the characters of all URLs together."""
-
 _MAX_GROWTH = 100  # times the packed size; real sitemaps grow by a factor of 30
 _FREE_BYTES = 1024 * 1024  # a sitemap may always unpack to this size
 _PACKED_CHUNK_BYTES = 4 * 1024  # the loss at a broken place
@@ -249,9 +246,9 @@ def parse(body: bytes, url: str, *, strip_marks: bool = True) -> Sitemap:
     """Parse the sitemap at `url`. Of a gzip file with several members, only the first is read."""
     content, limit = content_of(body)
     pages_written, sitemaps_written, of_urls = _written(content, url)
-    pages, room = _canonical(pages_written, url, strip_marks, MAX_CHARS)
+    pages, room = _canonical(pages_written, url, strip_marks, MOST_CHARS)
     sitemaps, room = _canonical(sitemaps_written, url, strip_marks, room)
-    of_chars = f"only {MAX_CHARS:,} characters of URLs of a sitemap are kept" if room < 0 else ""
+    of_chars = f"only {MOST_CHARS:,} characters of URLs of a sitemap are kept" if room < 0 else ""
     return Sitemap(
         pages=tuple(pages),
         sitemaps=tuple(sitemaps),
