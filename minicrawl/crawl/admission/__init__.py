@@ -7,5 +7,4 @@ equivalence   URLs that lead to the same page: rules that content has proven
 novelty       finds where a host repeats itself under new URLs
 quotas        pages that hosts, sites and networks may have
 inbound_cash  cash that hosts, sites and networks get from others, and what that earns
-site_index    site and network of each host
 """

@@ -12,6 +12,5 @@ onboarding        files of a host before its first page: robots.txt, sitemaps, u
 robots            rules of robots.txt: in memory, in the store, or requested now
 back_off          effect of a failure on the next requests to its host
 side_requests     requests for files that are not pages, each at a time that suits its host
-sitemap_queue     sitemaps of a host that wait to be read
-sitemap_revisits  when a sitemap is read again
+sitemap_queue     sitemaps of a host that wait to be read, and when they are read again
 """

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted
-from minicrawl.crawl.hosts.sitemap_queue import MANY
-from minicrawl.crawl.hosts.sitemap_revisits import REQUESTS_A_READING
+from minicrawl.crawl.hosts.sitemap_queue import MANY, REQUESTS_A_READING
 from minicrawl.model import FetchResult, Request, Response, Unchanged
 from minicrawl.states import State, policy_of
 from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from minicrawl.crawl.hosts.sitemap_revisits import REQUESTS_A_READING, SitemapRevisits
+from minicrawl.crawl.hosts.sitemap_queue import REQUESTS_A_READING, SitemapRevisits
 
 URL, HOST = "http://a.example/s.xml", 0
 
