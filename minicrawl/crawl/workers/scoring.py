@@ -9,6 +9,8 @@ processor time in a process or a thread, or returns anything but a number from 0
 no value, and the crawl goes on.
 """
 
+from __future__ import annotations
+
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
