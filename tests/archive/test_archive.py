@@ -140,9 +140,6 @@ def test_a_304_for_a_page_that_is_not_in_the_archive_leaves_no_record(folder: Pa
     assert written(folder, [confirmed(url(1), NOON)]) == FIRST
 
 
-# ---------------------------------------------------------------- dictionaries
-
-
 def test_a_dictionary_makes_records_smaller(folder: Path) -> None:
     trained(folder, range(TRAINING + 50))
     with closing(ArchiveReader(folder)) as reader:
@@ -169,9 +166,6 @@ def test_a_missing_spare_dictionary_is_recreated(folder: Path) -> None:
     with closing(ArchiveWriter(folder, end)) as archive:
         assert archive.dictionary == 1
     assert spare_path(folder, 1).exists()
-
-
-# ---------------------------------------------------------------- damage
 
 
 @pytest.fixture(scope="module")

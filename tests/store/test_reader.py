@@ -126,9 +126,6 @@ def test_a_page_with_no_location_or_two_is_refused(filled: Path, ids: list[int])
             questions.locations(connection, ids)
 
 
-# ---------------------------------------------------------------- the log and its index
-
-
 def left_by_a_killed_writer(path: Path) -> Path:
     """Create a store whose last commit is in its write-ahead log alone."""
     crawl = HandCrawl(path)

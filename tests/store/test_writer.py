@@ -215,8 +215,6 @@ def test_a_full_database_loses_nothing(store: StoreWriter) -> None:
     assert len(urls(store.connection)) == 2
 
 
-# ---------------------------------------------------------------- batches of rows
-
 INSERT = "INSERT INTO numbers VALUES (?, ?, 7)"
 UPSERT = f"{INSERT} ON CONFLICT (id) DO UPDATE SET value = value + excluded.value"
 
@@ -247,9 +245,6 @@ def test_rows_with_the_same_key_are_written_in_order(rows: list[tuple[int, int]]
         write_rows(once, UPSERT, rows)
         singly.executemany(UPSERT, rows)
         assert numbers(once) == numbers(singly)
-
-
-# ---------------------------------------------------------------- replica
 
 
 class Replica:
@@ -390,8 +385,6 @@ def test_a_replica_is_called_before_the_file_is_closed(replica: Replica) -> None
     store.close()
     assert seen == [length]
 
-
-# ---------------------------------------------------------------- trouble
 
 IOERR_SHMSIZE = sqlite3.SQLITE_IOERR_SHMSIZE
 

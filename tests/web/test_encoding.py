@@ -17,8 +17,6 @@ from minicrawl.web.urls import canonical
 
 LATIN_2 = "Łódź".encode("iso-8859-2")
 
-# ---------------------------------------------------------------- precedence
-
 
 def test_a_byte_order_mark_overrides_all_declarations() -> None:
     page = codecs.BOM_UTF8 + "<meta charset=koi8-r>é".encode()
@@ -59,9 +57,6 @@ def test_a_late_declaration_counts_only_if_the_bytes_are_not_utf_8() -> None:
 
 def test_invalid_bytes_become_replacement_characters() -> None:
     assert decode(b"a\xffb", "utf-8") == ("a\N{REPLACEMENT CHARACTER}b", "utf-8")
-
-
-# ---------------------------------------------------------------- labels
 
 
 @pytest.mark.parametrize(
@@ -105,9 +100,6 @@ def test_a_label_means_the_largest_compatible_codec(label: str, encoded: bytes, 
     assert decode(encoded, label)[0] == text
 
 
-# ---------------------------------------------------------------- declarations in the page
-
-
 @pytest.mark.parametrize(
     ("page", "encoding"),
     [
@@ -147,9 +139,6 @@ def test_encodings_are_those_that_browsers_find(
         assert decode(page + b"\n\xff", None)[1] == encoding.decode().strip().lower(), page
 
 
-# ---------------------------------------------------------------- properties
-
-
 @given(st.text(), st.sampled_from(["utf-8", "utf-16le", "gb18030"]))
 def test_text_in_the_declared_encoding_is_read_back(text: str, encoding: str) -> None:
     marks = ("\N{ZERO WIDTH NO-BREAK SPACE}", "\N{LATIN SMALL LETTER THORN}")
@@ -157,8 +146,6 @@ def test_text_in_the_declared_encoding_is_read_back(text: str, encoding: str) ->
     if not text.startswith(marks) and not body.startswith((codecs.BOM_UTF16_BE, codecs.BOM_UTF8)):
         assert decode(body, encoding) == (text, encoding)
 
-
-# ---------------------------------------------------------------- undeclared Chinese
 
 SIMPLIFIED = (
     "简体中文",
@@ -243,8 +230,6 @@ def test_declared_and_utf_8_pages_are_not_guessed() -> None:
 def test_random_bytes_are_not_chinese(body: bytes) -> None:
     assert chinese(body) is None
 
-
-# ---------------------------------------------------------------- queries of links
 
 QUERIES = [
     ("utf-8", "日ü", "%E6%97%A5%C3%BC"),

@@ -117,9 +117,6 @@ def test_numbers_of_a_url_are_those_after_its_origin() -> None:
     assert numbers_of_url("http://a1.example:80/2003/05?n=7") == (2003, 5, 7)
 
 
-# ---------------------------------------------------------------- comparison
-
-
 def verdicts(*pages: Numbers, step: int = 1) -> list[bool | None]:
     """Compare pages /match/1, /match/2, …, with `step` pages of the host read for each."""
     history = NumberHistory()

@@ -39,9 +39,6 @@ def allows(parsed: Rules, path: str) -> bool:
     return parsed.allows(HOST + path)
 
 
-# ---------------------------------------------------------------- rules
-
-
 @pytest.mark.parametrize(
     ("lines", "allowed", "forbidden"),
     [
@@ -142,8 +139,6 @@ def test_a_rule_matches_the_path_that_is_written_like_it(path: str) -> None:
     assert not allows(rules(f"Disallow: /{path}$"), f"/{path}")
 
 
-# ---------------------------------------------------------------- groups and lines
-
 MISSPELLINGS = ("Dissallow", "dissalow", "disalow", "diasllow", "disallaw", "DISALLOWED")
 AGENTS = ("user-agent", "useragent", "user agent", "User-agents")
 
@@ -226,9 +221,6 @@ def test_the_longest_delay_counts_and_a_malformed_one_is_ignored(
     assert rules(*lines).crawl_delay_s == delay_s
 
 
-# ---------------------------------------------------------------- encodings and size
-
-
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_understood(encoding: str) -> None:
     body = "User-agent: *\nDisallow: /ü\n".encode(encoding)
@@ -248,9 +240,6 @@ def test_a_rule_at_the_end_of_500_kib_is_obeyed_unless_it_is_truncated() -> None
     assert parse(b"User-agent: *\nDisallow: /b", AGENT, cut=True) == ALLOW_ALL
 
 
-# ---------------------------------------------------------------- the normal form
-
-
 def test_the_normal_form_is_a_robots_txt_of_its_own() -> None:
     parsed = rules("Disallow: /b", "Disallow: /a", "Allow: /a", "Crawl-delay: 1", "Sitemap: s.xml")
     assert parsed.text() == (
@@ -262,9 +251,6 @@ def test_a_pattern_that_escapes_make_longer_is_restored() -> None:
     parsed = parse(b"User-agent: *\nDisallow: /" + b"\xe3" * 16_000, AGENT)
     assert len(parsed.forbidden[0]) == 48_001
     assert Rules.from_text(parsed.text()) == parsed
-
-
-# ---------------------------------------------------------------- an oracle
 
 
 def naive_match(pattern: str, path: str) -> bool:
@@ -303,9 +289,6 @@ def test_a_check_agrees_with_a_naive_matcher(
         assert allows(parsed, f"/{path}") == naive_allows(parsed, f"/{path}")
 
 
-# ---------------------------------------------------------------- bombs
-
-
 def test_too_many_stars_forbid_more_and_never_less() -> None:
     fillers = [f"Disallow: /f*{number:04}{'x' * 1000}" for number in range(33)]
     parsed = rules("Disallow: /a*b" + "c" * 1500, *fillers, "Disallow: /b*c", "Allow: /b*d")
@@ -325,9 +308,6 @@ def test_a_smaller_budget_never_allows_more(
     matcher = Matcher(allowed, forbidden)
     assert matcher.allows(f"/{path}", cheap=-1) == wanted
     assert matcher.allows(f"/{path}", budget, cheap=-1) <= wanted
-
-
-# ---------------------------------------------------------------- decisions after a fetch
 
 
 KINDS_OF_NO_FILE = {State.NOT_FOUND, State.CLIENT_ERROR, State.BAD_REDIRECT}
@@ -354,8 +334,6 @@ def test_earlier_rules_outlive_an_unavailable_file() -> None:
     assert decision_for(silence, known) == RobotsDecision(known, SILENCE_VALID_S)
     assert decision_for(known) == RobotsDecision(known, ANSWER_VALID_S)
 
-
-# ---------------------------------------------------------------- conformance
 
 # Cases in which crawler-commons differs from Google's matcher, which minicrawl agrees with.
 CRAWLER_COMMONS_DIFFERS = (

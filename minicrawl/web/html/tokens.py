@@ -81,15 +81,6 @@ _IDLE_LINK = (
 )
 
 
-def _skipped(end_of_raw_tag: str) -> str:
-    return (
-        r"<(?:/[a-zA-Z][a-zA-Z0-9-]*+>"
-        rf"|(?!{_MAY_BE_UNSKIPPED})[a-z][a-z0-9-]*+(?:>|{_plain()}{_END})"
-        rf"|{_COMMENT}|{_raw(end_of_raw_tag)}|{_IDLE_META}|{_IDLE_LINK}"
-        rf"|(?!(?i:{_UNSKIPPED}|{_RAW_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}>)"
-    )
-
-
 # Of "#top", only "#" is captured: many pages are full of such links.
 _PLAIN_ANCHOR = (
     rf'a{_plain("href|rel")}{_SPACES}href="(?P<href>#|[^"]*+)[^"]*+"'
@@ -103,8 +94,14 @@ _IDLE_ANCHOR = (
 
 
 def _tokens(end_of_raw_tag: str) -> re.Pattern[str]:
+    skipped = (
+        r"<(?:/[a-zA-Z][a-zA-Z0-9-]*+>"
+        rf"|(?!{_MAY_BE_UNSKIPPED})[a-z][a-z0-9-]*+(?:>|{_plain()}{_END})"
+        rf"|{_COMMENT}|{_raw(end_of_raw_tag)}|{_IDLE_META}|{_IDLE_LINK}"
+        rf"|(?!(?i:{_UNSKIPPED}|{_RAW_NAMES}){STOP})/?+[a-zA-Z][^\t\n\f\r />]*+{ATTRIBUTES}>)"
+    )
     return re.compile(
-        rf"(?:[^<]*+{_skipped(end_of_raw_tag)})*+[^<]*+"
+        rf"(?:[^<]*+{skipped})*+[^<]*+"
         rf"(?:<(?:(?P<plain>{_PLAIN_ANCHOR})|{_IDLE_ANCHOR}"
         rf"|(?i:(?P<name>a(?:rea)?+|base|frame|link|meta){STOP}(?P<said>{ATTRIBUTES})>"
         rf"|(?P<raw>title|iframe){STOP}(?P<raw_said>{ATTRIBUTES}){end_of_raw_tag}"

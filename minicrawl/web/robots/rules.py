@@ -196,7 +196,7 @@ def _read(lines: Iterable[bytes], agent: str, most_usage: int = _MOST_USAGE_RULE
                 group, ruled = None, False
             if _EVERYONE.match(value):
                 group = group or everyones
-            elif _names(value, token):
+            elif (product := _TOKEN.match(value)) and product[0].lower() == token:
                 group = ours = ours or _Group()
         elif name == "sitemap":
             sitemaps[value.decode(errors="replace")] = None
@@ -218,11 +218,6 @@ def _usage_rule(value: bytes) -> UsageRule:
     # A pattern is bytes, as URLs are.
     pattern = value.partition(b" ")[0] if rule.pattern else b""
     return rule._replace(pattern=normalize_pattern(pattern.decode("latin-1")))
-
-
-def _names(value: bytes, token: bytes) -> bool:
-    name = _TOKEN.match(value)
-    return name is not None and name[0].lower() == token
 
 
 def _field(line: bytes) -> tuple[str, bytes] | None:

@@ -26,7 +26,7 @@ from itertools import islice
 
 from minicrawl.model import Originals, StatedChanges
 from minicrawl.web.encoding.detection import sniff
-from minicrawl.web.encoding.labels import codec
+from minicrawl.web.encoding.labels import UTF_8, UTF_16, codec
 from minicrawl.web.html.attributes import attributes
 from minicrawl.web.sitemaps.json_feed import ABSOLUTE, read_json_feed
 from minicrawl.web.urls import LONGEST, MOST_CHARS, canonical, resolve_links
@@ -227,8 +227,6 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _AT_ONCE = 1000
 _LINE = re.compile(rb"^[ \t]*+(https?://\S++)[ \t]*+$", re.IGNORECASE | re.MULTILINE)
-_UTF_8 = "utf-8"
-_UTF_16 = ("utf-16le", "utf-16be")
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +264,7 @@ def content_of(body: bytes) -> tuple[bytes, str]:
         limit = f"only {MAX_BYTES:,} bytes of a sitemap are read"
     if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         content = content.decode("utf-16", errors="ignore").encode()
-    elif (encoding := sniff(content)) in _UTF_16:
+    elif (encoding := sniff(content)) in UTF_16:
         content = content.decode(encoding, errors="ignore").encode()
     return content.removeprefix(BOM_UTF8).lstrip(), limit
 
@@ -293,7 +291,7 @@ def _written(content: bytes, url: str) -> tuple[Sequence[str], Sequence[str], st
     too_many = f"only {MAX_URLS:,} URLs of a sitemap are read"
     match content[:1]:
         case b"<":
-            xml = UrlsInXml(content, sniff(content) or _UTF_8, url)
+            xml = UrlsInXml(content, sniff(content) or UTF_8, url)
             xml.read(MAX_URLS)
             of_tags = f"only {MAX_EVENTS:,} tags of a sitemap are read" if xml.has_more else ""
             return xml.pages, xml.sitemaps, too_many if xml.urls == MAX_URLS else of_tags
