@@ -464,6 +464,7 @@ def _signature(name: str, callable_: Callable[..., object]) -> str:
     # Later versions of Python write these three in other ways.
     written = re.sub(r"(?:\*|Unpack\[)ForwardRef\('(\w+)'\)\]?", r"\1", written)
     written = written.replace("pathlib._local.", "pathlib.")
+    written = written.replace("collections.abc.", "")
     array = r"numpy\.ndarray\[tuple\[typing\.Any, \.\.\.\], numpy\.dtype\[([\w.]+)\]\]"
     written = re.sub(array, r"NDArray[\1]", written)
     return f"```python\n{name}{written}\n```"

@@ -5,8 +5,6 @@ each commit stores counts of pages, steps and fetches (`Frontier.tally`), and a 
 compares them first when it opens a store. After a crash, other tables are compared as well.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial

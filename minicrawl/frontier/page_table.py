@@ -25,8 +25,6 @@ The store has the last spendings as of the last checkpoint; newer ones are in me
 generations.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat

@@ -3,8 +3,6 @@
 Law: the order is exact (see `group_queue`).
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Collection, Sequence
 from typing import Any
