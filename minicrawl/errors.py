@@ -3,6 +3,7 @@
     MinicrawlError          exit code 1: the command could not do what was asked
     ├── StoreError          a store that cannot be read or written now
     │   ├── NoRoom          its disk is full: a retry may succeed later
+    │   │   └── Unconfirmed the servers of a cluster have not confirmed a commit
     │   ├── DamagedStore    its file is not what SQLite wrote
     │   └── NoCrawlError    no crawl of the store is running that could be controlled
     ├── Interrupted         exit code 130: interrupted by the user
@@ -43,6 +44,14 @@ class StoreError(MinicrawlError):
 
 class NoRoom(StoreError):
     """Full disk: the write was not done, and a retry may succeed later."""
+
+    awaited = "free space"
+
+
+class Unconfirmed(NoRoom):
+    """Commit that the servers of a cluster have not confirmed; a retry may succeed later."""
+
+    awaited = "confirmation by the servers"
 
 
 class DamagedStore(StoreError):

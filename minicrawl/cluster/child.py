@@ -5,8 +5,6 @@ node does. It requests nothing before the node has said what the shard may do. I
 how the crawl ended.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import os
@@ -37,7 +35,7 @@ from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
-from minicrawl.errors import MinicrawlError, NoRoom
+from minicrawl.errors import MinicrawlError, NoRoom, Unconfirmed
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.reader import archive_folder
@@ -61,7 +59,7 @@ def main() -> None:
         asyncio.run(_serve(connection))
 
 
-async def _serve(connection: socket.socket) -> None:
+async def _serve(connection: "socket.socket") -> None:
     child = ShardChild()
     import_engine()
     await child.channel.connect(connection)
@@ -222,8 +220,8 @@ def _end_of(error: Exception) -> ShardEnd:
     for cause in errors:
         is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
         if isinstance(cause, MinicrawlError) or is_full:
-            has_no_room = is_full or isinstance(cause, NoRoom)
-            return ShardEnd(reason="error", error=str(cause), has_no_room=has_no_room)
+            is_full |= isinstance(cause, NoRoom) and not isinstance(cause, Unconfirmed)
+            return ShardEnd(reason="error", error=str(cause), has_no_room=is_full)
     traceback.print_exception(error)
     return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
 

@@ -272,6 +272,7 @@ class Disk:
 
     takes_batches: bool = True
     takes_checkpoints: bool = True
+    failure: type[NoRoom] = NoRoom
     tries: int = 0
     before_commit: Callable[[Batch], None] = lambda _: None
     before_checkpoint: Callable[[StoreWriter], None] = lambda _: None
@@ -279,7 +280,7 @@ class Disk:
     def take(self, takes: bool) -> None:
         if not takes:
             self.tries += 1
-            raise NoRoom("crawl.db: full")
+            raise self.failure("crawl.db: full")
 
 
 def frontier_of(path: Path) -> Frontier:

@@ -9,7 +9,7 @@ import pytest
 from minicrawl import Event, Reason, Settled, Warned
 from minicrawl.crawl.record import commits
 from minicrawl.crawl.record.commits import TRY_AGAIN_S, Committer
-from minicrawl.errors import NoRoom
+from minicrawl.errors import NoRoom, Unconfirmed
 from minicrawl.model import FetchResult, Request
 from minicrawl.report.integrity.audit import audit
 from minicrawl.states import State
@@ -50,8 +50,12 @@ async def until_full(scene: Scene) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_crawl_waits_for_room_and_ends_as_usual(path: Path, tmp_path: Path, disk: Disk) -> None:
+@pytest.mark.parametrize("failure", [NoRoom, Unconfirmed])
+def test_a_crawl_waits_for_room_and_ends_as_usual(
+    failure: type[NoRoom], path: Path, tmp_path: Path, disk: Disk
+) -> None:
     """Meanwhile no page is replayed, and only requests under way add steps in memory."""
+    disk.failure = failure
     whole = crawl(FakeWeb(web_of(LINKS)), tmp_path / "whole.db", SEED)
     asked_while_full: list[list[str]] = []
     steps_while_full: list[int] = []
@@ -73,8 +77,9 @@ def test_a_crawl_waits_for_room_and_ends_as_usual(path: Path, tmp_path: Path, di
     assert before == after
     assert len(before) < len(web.asked)
     assert steps_while_full[0] <= AT_ONCE
-    full, _ = (event.text for event in run.events if isinstance(event, Warned))
-    assert "crawl.db" in full
+    full, again = (event.text for event in run.events if isinstance(event, Warned))
+    assert full.startswith(f"crawl.db: full; the crawl waits for {failure.awaited} ")
+    assert again == f"there is {failure.awaited} again: the crawl continues"
     assert 3 <= disk.tries <= 5
     assert run.reason is Reason.EMPTY
     assert run.states == whole.states

@@ -23,7 +23,7 @@ from minicrawl.cluster.replica.entries import (
 from minicrawl.cluster.replica.kept_pages import KeptPagesLog
 from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.snapshots import last_snapshot, store_snapshot
-from minicrawl.errors import NoRoom
+from minicrawl.errors import NoRoom, Unconfirmed
 from minicrawl.store.wal import WalTail
 from minicrawl.store.writer import SAFE
 
@@ -116,7 +116,7 @@ class ShardReplica:
             self._snapshots.begin()  # a snapshot removes log entries
             raise NoRoom(f"{error}; {SAFE}") from error
         except EngineUnavailable as error:
-            raise NoRoom(f"{error}; {SAFE}") from error
+            raise Unconfirmed(f"{error}; {SAFE}") from error
 
     def wants_checkpoint(self) -> bool:
         """Return whether the WAL is long enough to be folded, and may be."""

@@ -68,8 +68,6 @@ CHANGES_A_CHECKPOINT = 500_000
 MOST_CHANGES = 2_000_000
 """Most changes between checkpoints: copying more rows would delay the loop noticeably."""
 _HAVE_SPENDINGS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.ENDOWED))
-_WAITING = "the crawl waits for free space and then continues; Ctrl-C ends it"
-_GOING_ON = "there is free space again: the crawl continues"
 
 
 class Counters(dict[str, object]):
@@ -201,7 +199,7 @@ class Committer:
 
     async def keep(self, emit: Listener = nobody_listens) -> None:
         """Commit until `finish` is called, and wait for a full disk; then write a checkpoint."""
-        full = self._rows.full
+        full, awaited = self._rows.full, NoRoom.awaited
         while not self._finishing:
             with suppress(TimeoutError):
                 pause_s = COMMIT_EVERY_S if self.has_room else TRY_AGAIN_S
@@ -214,11 +212,13 @@ class Committer:
                 await self.commit()
                 self.has_room = True
                 if not had_room:
-                    emit(Warned(text=_GOING_ON))
+                    emit(Warned(text=f"there is {awaited} again: the crawl continues"))
             except NoRoom as error:
                 self.has_room = False
                 if had_room:
-                    emit(Warned(text=f"{error}; {_WAITING}"))
+                    awaited = error.awaited
+                    waiting = f"the crawl waits for {awaited} and then continues; Ctrl-C ends it"
+                    emit(Warned(text=f"{error}; {waiting}"))
         await self.commit(checkpoint=True)
 
     async def keep_while(self, work: Work[T], emit: Listener = nobody_listens) -> T:
