@@ -11,9 +11,6 @@ parts      compared parts of a response: the shingles of its text, and its links
 likeness   share of the stable content that both names get
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -52,7 +49,7 @@ async def check_cloaking(
     url: str,
     settings: Settings,
     clock: Clock,
-    transport: httpx.AsyncBaseTransport | None = None,
+    transport: "httpx.AsyncBaseTransport | None" = None,
 ) -> Cloaking:
     """Request a page under both names, twice each, in turn."""
     trusted = trusted_among([url])
@@ -73,8 +70,12 @@ async def check_cloaking(
         ):
             gate = gate_for(recorder, settings.scope)
             crawler = Crawler(settings, recorder, own, gate, clock, nobody_listens)
-            asking = _ask_all(crawler, url, (own, browser, own, browser), answers)
-            await crawler.attend(asking)
+
+            async def ask_in_turn() -> None:
+                fetchers = (own, browser, own, browser)
+                answers.extend([await _ask(crawler, url, through) for through in fetchers])
+
+            await crawler.attend(ask_in_turn())
     if not any(one.status for one in answers):
         raise MinicrawlError(f"{url}: {answers[0].why}")
     return judged(url, answers[::2], answers[1::2])
@@ -83,12 +84,6 @@ async def check_cloaking(
 def _agree(settings: Settings, store: StoreWriter) -> Settings:
     store.agree(store_terms(settings))
     return settings
-
-
-async def _ask_all(
-    crawler: Crawler, url: str, fetchers: Iterable[PageFetcher], answers: list[PageAnswer]
-) -> None:
-    answers.extend([await _ask(crawler, url, through) for through in fetchers])
 
 
 async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:

@@ -12,16 +12,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from http import HTTPStatus
+from io import BytesIO
 from itertools import groupby
+from typing import TypeVar
 
+from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, follow
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
+from minicrawl.crawl.workers.visitor import MOST_READING_S
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Want
 from minicrawl.states import State
 from minicrawl.store.derived.checks import CheckRow
 from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.responses.headers import parse_content_type
-from minicrawl.web.urls import origin
+from minicrawl.web.urls import host, origin
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)
 _HEAD_IS_REFUSED = (
@@ -133,3 +138,29 @@ def _wire_bytes(response: Response) -> int | None:
 
 
 VALID_S = 86_400.0
+
+
+T = TypeVar("T")
+
+_SHORT_BYTES = 32_768
+"""Size of a body up to which reading it, in linear time, takes milliseconds."""
+
+
+class BodyReader:
+    """Reads long bodies in a child process, so that requests to other hosts go on meanwhile."""
+
+    def __init__(self, emit: Listener) -> None:
+        self._process, self._tell = ParserProcess(MOST_READING_S), emit
+
+    async def read(self, read: Callable[[bytes], T], response: Response, url: str) -> T | None:
+        """Return what `read` finds in the body; None if it was killed for taking too long."""
+        if len(response.body) <= _SHORT_BYTES:  # most: starting a process takes longer
+            return read(response.body)
+        try:
+            return (await self._process.run(read, BytesIO(response.body), host(url))).value
+        except ParserLost as lost:
+            self._tell(Noted(text=f"{url} is not read: {lost}"))
+            return None
+
+    async def close(self) -> None:
+        await self._process.close()

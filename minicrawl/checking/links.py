@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from minicrawl.checking.body_reader import BodyReader
-from minicrawl.checking.link_asker import VALID_S, Hops, LinkAsker, came_to_their_end
+from minicrawl.checking.link_asker import VALID_S, BodyReader, Hops, LinkAsker, came_to_their_end
 from minicrawl.checking.requisites import keep_files, keep_requisites
 from minicrawl.checking.soft_404s import MissingPages
 from minicrawl.checking.targets import (

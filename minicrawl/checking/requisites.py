@@ -76,7 +76,6 @@ class _Requisites:
         self._context, self._archive, self._failed = context, archive, failed
 
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
-        """Run all rounds."""
         names: set[str] = set()
         for _ in range(MOST_ROUNDS):
             new = {url: leads_on for url, leads_on in needed.items() if url not in names}

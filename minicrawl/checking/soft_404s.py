@@ -6,8 +6,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from minicrawl.checking.body_reader import BodyReader
-from minicrawl.checking.link_asker import Hops
+from minicrawl.checking.link_asker import BodyReader, Hops
 from minicrawl.checking.targets import read_pages
 from minicrawl.crawl.workers.loop_rounds import LoopRounds
 from minicrawl.model import Response

@@ -242,7 +242,6 @@ class _Anchors:
             self._wanted[target][page, name, link.text] = None
 
     def found(self, url: str, names: Collection[str]) -> None:
-        """Note the anchors of a page."""
         if len(names) <= self._left:
             self._left -= len(names)
             self._found[url] = array("q", map(hash, names))

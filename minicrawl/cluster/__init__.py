@@ -16,7 +16,6 @@ cash_threshold  the cash below which pages wait, and other numbers that follow f
 
 in the crawl's process
 traffic         batches and facts to and from the other shards; parts of addresses
-admission       the common order: poor pages wait while other shards have richer ones
 shard_crawl     begins and ends a shard's crawl with the others, and acts on their facts
 child           the process in which a node crawls one shard
 
@@ -24,7 +23,7 @@ around it
 engine          protocols of the replicated log; `nats` implements them
 access          addresses and credentials of the engine
 log_writer      appends entries to a log, and is fenced off by the next writer
-servers         NATS servers for demos and tests; `demo` has a whole cluster
+servers         NATS servers for demos and tests
 terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
 node            a process that holds leases of shards and crawls them
 replica         a shard's store and kept pages as snapshot and logs in the engine

@@ -152,7 +152,7 @@ class ClusterWatch:
         self.crawl, self._view = CrawlView(), ClusterView(0)
         self._following: list[asyncio.Task[None]] = []
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         jobs = [follow(self._engine, prefix, self.hear) for prefix in (*FOLLOWED, TOLD_PREFIX)]
         jobs.append(listen(self._engine, TOLD_PREFIX, self.hear))
         self._following = [asyncio.create_task(job) for job in jobs]
@@ -178,7 +178,7 @@ class ClusterWatch:
         Shards fetch pages until they hear of the end, and tell them before they are given up. The
         status then counts them for their last holders.
         """
-        self.begin()
+        await self.begin()
         held, ends_at = dict[int, str](), inf
         try:
             while True:

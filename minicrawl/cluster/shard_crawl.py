@@ -8,18 +8,31 @@ age outlives any shard and any node, and --for ends all of them.
 A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
 begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
 that others have begun begins too: after a move no shard waits for the others, nor they for it.
-"""
 
-from __future__ import annotations
+Afterwards pages below a cash threshold wait while richer pages wait in other shards. Laws: of each
+host, only the pages count that can be requested before the next threshold; so pages that wait for
+their host's delay hold back no others. Without a threshold pages are read as on one machine. The
+orders by cash and by siblings have a threshold; that of siblings compares cash times the factor of
+the group.
+"""
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from minicrawl.cluster.admission import AdmissionThreshold
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.cluster.cash_threshold import (
+    FEWEST,
+    NO_THRESHOLD,
+    cash_threshold,
+    pages_to_admit,
+    sketch,
+)
 from minicrawl.cluster.channels.outbox import exchange_interval_s
 from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
@@ -27,8 +40,11 @@ from minicrawl.cluster.traffic.addresses import LocalShard, ShardAddresses
 from minicrawl.cluster.traffic.traffic import ShardTraffic
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import ImportanceEstimate
+from minicrawl.frontier.page_table import Frontier
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.states import State
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler
@@ -42,16 +58,9 @@ START_TIMEOUT_S = 15.0
 class StartBarrier:
     """Start barrier, as one shard sees it. Times are of a monotonic clock."""
 
-    def __init__(
-        self,
-        place: ShardPlace,
-        now: float,
-        longest_s: float = START_TIMEOUT_S,
-        *,
-        age_s: float = 0.0,
-    ) -> None:
+    def __init__(self, place: ShardPlace, now: float, *, age_s: float = 0.0) -> None:
         """`age_s` is the age of the crawl if shards have begun before."""
-        self._place, self._latest = place, now + longest_s
+        self._place, self._latest = place, now + START_TIMEOUT_S
         self._began_at = now - age_s if age_s else None
 
     @property
@@ -90,7 +99,7 @@ _PAUSE_FACTOR = 20
 class ShardCrawl:
     """View that the crawl loop has of the other shards. Its tasks run `during` the crawl."""
 
-    def __init__(self, crawler: Crawler, shard: LocalShard) -> None:
+    def __init__(self, crawler: "Crawler", shard: LocalShard) -> None:
         self._crawler, self._context = crawler, crawler.context
         self._shard, self.exchange = shard, shard.setup.exchange
         self._beginning = StartBarrier(shard.place, shard.began, age_s=shard.setup.age_s)
@@ -155,15 +164,11 @@ class ShardCrawl:
 
     def reason_to_end(
         self, own: Reason | None, has_unread: Callable[[], bool], *, turns: int
-    ) -> Reason | None:
+    ) -> None:
+        """Note whether the shard lacks pages. The crawl goes on until its node stops it."""
         is_unread = has_unread()
         self._is_empty = own is not None and not is_unread and not turns
         self._wants_pages = own is Reason.BUDGET and is_unread
-        if not self.exchange.is_over():
-            return None
-        if own is None and not is_unread:
-            return None  # the last pages, which waited for a shorter path, have just been closed
-        return own or Reason.BUDGET
 
     @property
     def holds_back(self) -> bool:
@@ -255,3 +260,72 @@ class RequestRate:
             counts.popleft()
         before, fewer = counts[0]
         return round((requests - fewer) / (now - before), 3) if now > before else 0
+
+
+_EXAMINED_PER_PAGE = 8
+"""Pages to examine for each page in a sketch: many are of the same hosts."""
+
+PagesSoon = Callable[[int, float], int]
+"""(host, seconds) -> number of pages of the host that can be requested in that time."""
+
+
+class AdmissionThreshold:
+    """Cash threshold from the last facts, and this shard's sketch for the next threshold."""
+
+    def __init__(
+        self, frontier: Frontier, leased: Callable[[], Collection[int]], pages_soon: PagesSoon
+    ) -> None:
+        """`leased` returns the pages in progress, and those to be read after all others."""
+        self._frontier, self._leased, self._pages_soon = frontier, leased, pages_soon
+        self._pages = FEWEST
+        self.key = NO_THRESHOLD
+        self.holds_back = False
+        """True if `admits` refused the last page."""
+        self.has_choice = False
+        """True if more hosts could be asked than there are slots, as of the last sketch."""
+
+    def admits(self, page: PageId) -> bool:
+        (key,) = self._keys(np.array([page], dtype=np.uint32))
+        self.holds_back = bool(key < self.key)
+        return not self.holds_back
+
+    def _keys(self, pages: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Return the keys of unread pages, in atoms."""
+        if (siblings := self._frontier.siblings) is not None:
+            from minicrawl.opic.siblings.values import urgency
+
+            return urgency(siblings, pages).astype(np.int64)
+        return np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[pages]
+
+    def hear(self, shard_facts: Iterable[ShardFacts], within_s: float) -> None:
+        """Compute the threshold for the next `within_s` seconds."""
+        facts = list(shard_facts)
+        self._pages = pages_to_admit(facts, within_s)
+        self.key = cash_threshold([shard.sketch for shard in facts], self._pages)
+        self.holds_back = False
+
+    def sketch(self, within_s: float, slots: int) -> Counter[int]:
+        """Return the sketch of the richest waiting pages that may be requested within this time.
+
+        `slots` is the number of requests that may be in flight.
+        """
+        waits = self._frontier.states() == State.UNREAD
+        waits[list(self._leased())] = False
+        unread = np.flatnonzero(waits).astype(np.uint32)
+        keys = self._keys(unread)
+        # The sketch has only the richest pages. Picking them takes linear time; many may be of one
+        # host, so several times as many are picked as the sketch tells.
+        if (most := _EXAMINED_PER_PAGE * self._pages) < len(keys):
+            best = np.argpartition(-keys, most)[:most]
+            unread, keys = unread[best], keys[best]
+        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
+        distinct_hosts, which = np.unique(hosts, return_inverse=True)
+        counts = np.array(
+            [self._pages_soon(host, within_s) for host in distinct_hosts.tolist()], np.int64
+        )
+        self.has_choice = int(np.count_nonzero(counts)) > slots
+        # Of each host, the richest pages in this number.
+        order = np.lexsort((-keys, hosts))
+        starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
+        place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+        return sketch(keys[order[place < counts[which][order]]], self._pages)

@@ -7,6 +7,7 @@ most `MOST_ANSWERS` responses are computed at a time.
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -24,10 +25,61 @@ from minicrawl import ext
 from minicrawl.control import MOST_PAGES
 from minicrawl.dashboard.access import BEGINNING, METRICS, PAGE, PINGS, DashboardAccess, Guard
 from minicrawl.dashboard.metrics import METRICS_TYPE, metrics_text
-from minicrawl.dashboard.shared_view import SharedView, made
-from minicrawl.dashboard.views import MOST_NODES, Views
+from minicrawl.dashboard.views import MOMENT_S, MOST_NODES, SHARE, Views
 from minicrawl.errors import FormError, MinicrawlError, UsageError
 from minicrawl.web.readable_hosts import readable_hosts
+
+
+class SharedView:
+    """View as JSON that browsers share, computed again on request when it is old enough."""
+
+    def __init__(
+        self,
+        make: Callable[[], object],
+        every_s: float,
+        thread: ThreadPoolExecutor,
+        moment: Callable[[], float | None] = time.time,
+    ) -> None:
+        self._make, self._every_s, self._thread, self._moment = make, every_s, thread, moment
+        self._making: asyncio.Task[None] | None = None
+        self._text, self._due = "", 0.0
+        self.at: float | None = None
+        """Moment of the numbers, in seconds since 1970."""
+
+    async def text(self) -> str:
+        """Return the view, fresh or a moment old; empty until it is first computed.
+
+        A slow view blocks no request: the next call returns its result.
+        """
+        if self._making is None and asyncio.get_running_loop().time() >= self._due:
+            self._making = asyncio.create_task(self._make_anew())
+        if self._making is not None:
+            await asyncio.wait((self._making,), timeout=MOMENT_S)
+        return self._text
+
+    async def _make_anew(self) -> None:
+        loop = asyncio.get_running_loop()
+        began, at = loop.time(), self._moment()
+        try:
+            self._text = await loop.run_in_executor(self._thread, made, self._make)
+            self.at = at
+        finally:
+            # A view that took long is computed less often, so that the dashboard takes at most a
+            # tenth of one processor for it, however large the store is. After an unexpected error,
+            # which asyncio logs, it is computed again as well.
+            now = loop.time()
+            self._due = now + max(self._every_s, (now - began) / SHARE)
+            self._making = None
+
+
+def made(make: Callable[[], object]) -> str:
+    """Return a view as JSON, or the error that prevents it."""
+    try:
+        value = make()
+    except (MinicrawlError, OSError) as error:
+        value = {"error": str(error)}
+    return json.dumps(value, default=str)
+
 
 T = TypeVar("T")
 
@@ -178,7 +230,6 @@ class Dashboard:
         return asyncio.shield(making)  # if the client leaves, its thread continues
 
     async def _view(self, request: Request) -> Response:
-        """Answer a question about the store."""
         query, views = request.query_params, self._views
         match request.url.path.rpartition("/")[2]:
             case "form":

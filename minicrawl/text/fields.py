@@ -10,8 +10,6 @@ A value is text on one line, and "" where the page has none. A selector that can
 refused when the field is made, before any page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -82,7 +80,7 @@ def _css_of(path: str) -> tuple[str, str]:
     return css.strip(), attribute
 
 
-def _of_elements(tree: LexborHTMLParser, css: str, attribute: str, url: str) -> str:
+def _of_elements(tree: "LexborHTMLParser", css: str, attribute: str, url: str) -> str:
     for node in tree.css(css)[:_MOST_ELEMENTS]:
         value = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
         if line := _line(value):
@@ -90,7 +88,7 @@ def _of_elements(tree: LexborHTMLParser, css: str, attribute: str, url: str) -> 
     return ""
 
 
-def _of_json(tree: LexborHTMLParser, path: list[str]) -> str:
+def _of_json(tree: "LexborHTMLParser", path: list[str]) -> str:
     for node in islice(tree.css('script[type="application/ld+json"]'), _MOST_ELEMENTS):
         try:
             data = json.loads(node.text(), strict=False)

@@ -69,7 +69,6 @@ class _Writer:
         """Labels of footnotes by the ids of their elements."""
 
     def written(self, root: Box) -> str:
-        """Return the text of the boxes."""
         self._notes = _notes(root)
         stack: list[tuple[Box, _Place, str]] = [(root, _Place(), "- ")]
         while stack:

@@ -10,8 +10,6 @@ A date becomes `2026-11-26` or `2026-11-26T09:30:00+00:00`; other texts are left
 is resolved against that of the page.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

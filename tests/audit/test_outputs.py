@@ -18,7 +18,7 @@ from minicrawl.ports import unreported
 from minicrawl.report.snapshot import snapshot
 from tests.audit.held_out import HOST, HeldOutSite
 from tests.audit.test_audit import crawled
-from tests.cli.imports import HEAVY, packages_imported_by
+from tests.cli.calls import HEAVY, packages_imported_by
 
 
 @pytest.fixture(scope="module")

@@ -63,9 +63,6 @@ def leave_unfinished_change(file: Path) -> None:
         path.write_bytes(content)
 
 
-# ---------------------------------------------------------------- the file
-
-
 def _written(place: Callable[[Path, bytearray], int], old: bytes | None, path: Path) -> None:
     body = bytearray(path.read_bytes())
     start = place(path, body)
@@ -165,9 +162,6 @@ def _a_folder_beside(suffix: str) -> Damage:
         path.with_name(path.name + suffix).mkdir()
 
     return lay
-
-
-# ---------------------------------------------------------------- the rows
 
 
 def sql(*statements: str) -> Damage:

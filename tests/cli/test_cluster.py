@@ -110,9 +110,6 @@ def test_the_next_commands_name_all_servers_and_no_password(capsys: Captured) ->
     assert "secret" not in shown
 
 
-# ---------------------------------------------------------------- cluster set
-
-
 @pytest.fixture
 def servers(monkeypatch: pytest.MonkeyPatch) -> FakeServers:
     """Servers that every command of a cluster reaches."""
@@ -152,9 +149,6 @@ def test_a_node_is_drained_and_takes_shards_again(with_east: FakeEngine) -> None
 def test_an_unknown_node_is_refused(with_east: FakeEngine, capsys: Captured) -> None:
     assert "there are: east" in refusal(capsys, "cluster", "set", "west", "--drain")
     assert told(with_east, "drain.west") is None
-
-
-# ---------------------------------------------------------------- output
 
 
 def test_a_progress_line_describes_the_whole_cluster() -> None:
@@ -220,9 +214,6 @@ def test_a_shard_reports_a_pace_below_one_page_a_second() -> None:
     for wrong in (-1, float("nan"), float("inf")):
         with pytest.raises(RecordError):
             ShardFacts.unpack("told", replace(told, pace=wrong).pack())
-
-
-# ---------------------------------------------------------------- gathering
 
 
 @pytest.fixture

@@ -231,9 +231,6 @@ def test_types_selects_the_documents_that_are_read(capsys: Captured) -> None:
     assert is_intact()
 
 
-# ---------------------------------------------------------------- what is refused or told
-
-
 def test_a_file_without_a_record_makes_no_store(capsys: Captured) -> None:
     Path("a.warc").write_bytes(b"<html>")
     assert main(["import", "a.warc"]) == 2

@@ -12,8 +12,7 @@ import pytest
 from minicrawl import __version__
 from minicrawl.cli import DeferredCommand, LazyGroup, main, root
 from minicrawl.errors import MinicrawlError, UsageError
-from tests.cli.calls import Captured, printed, refusal
-from tests.cli.imports import HEAVY, last_line_of, packages_imported_by
+from tests.cli.calls import HEAVY, Captured, last_line_of, packages_imported_by, printed, refusal
 from tests.processes import killed_on_failure
 from tests.stores import A, filled_store
 

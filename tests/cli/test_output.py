@@ -152,9 +152,6 @@ def test_json_is_one_line_of_printable_ascii(capsys: Captured) -> None:
     assert json.loads(line) == document
 
 
-# ---------------------------------------------------------------- progress
-
-
 def test_off_a_terminal_a_line_appears_every_30_seconds(capsys: Captured) -> None:
     now = 100.0
     with progress("digging", lambda: now) as tell:

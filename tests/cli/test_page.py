@@ -250,9 +250,6 @@ def test_a_store_of_text_alone_has_no_markup(tmp_path: Path, capsys: Captured) -
     assert [found[name] for name in CONTENTS.split(",")] == ["Old news", None, None, None, None]
 
 
-# ---------------------------------------------------------------- pruning
-
-
 def pruned(capsys: Captured, *arguments: str) -> tuple[int, int]:
     """Prune, and return the numbers of answers before and of removed ones."""
     found = as_json(capsys, "forget", *arguments)

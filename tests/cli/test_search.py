@@ -176,8 +176,6 @@ def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Ca
     assert "no page in the index" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- ranks of topics, mixed
-
 SITE = "http://topics.example"
 SONGS, ROSES = f"{SITE}/songs", f"{SITE}/roses"
 MINOR, THORN = f"{SITE}/minor", f"{SITE}/thorn"

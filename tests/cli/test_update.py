@@ -225,8 +225,6 @@ def test_an_update_counts_the_pages_of_a_host_that_is_down(
     assert "nothing could be fetched" in err
 
 
-# ---------------------------------------------------------------- sitemaps
-
 LONG_AGO = "2020-01-01"
 LATER = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 
@@ -288,9 +286,6 @@ def test_an_unreliable_sitemap_saves_no_request(site: Site, capsys: Captured) ->
     for n in range(100):
         web.texts[f"/{n}"] = f"another text {n}"
     assert updated(capsys)["changed"] == 100
-
-
-# ---------------------------------------------------------------- dead targets
 
 
 @pytest.mark.slow

@@ -30,7 +30,6 @@ def servers() -> FakeServers:
 
 @pytest.fixture
 def replica(servers: FakeServers, path: Path) -> Iterator[ShardReplica]:
-    """Replica of the store at this path."""
 
     async def engine() -> FakeEngine:
         return FakeEngine(servers)

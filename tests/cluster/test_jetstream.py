@@ -1,8 +1,9 @@
-"""Requests to the servers while the connection is lost, and what they refuse."""
+"""Requests while the connection is lost, or their server cut off, and what servers refuse."""
 
 import asyncio
 import json
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -11,9 +12,12 @@ from nats.aio.client import Client
 
 from minicrawl.cluster.access import ClusterAccess, cancelled
 from minicrawl.cluster.engine import EngineUnavailable, KeyTaken
+from minicrawl.cluster.nats.connecting import NatsEngine, connect
 from minicrawl.cluster.nats.jetstream import JetStreamClient
 from minicrawl.cluster.nats.keys import NatsKeys
 from minicrawl.cluster.nats.streams import Streams
+from tests.cluster.engines import needs_server
+from tests.cluster.proof.servers import relayed_servers
 
 
 class SilentClient:
@@ -92,3 +96,39 @@ def test_a_change_after_one_that_its_sender_did_not_know_is_refused(error_code: 
     jetstream = JetStreamClient(cast(Client, RefusingClient(error_code)), settings)
     with pytest.raises(KeyTaken, match="lease"):
         asyncio.run(NatsKeys(jetstream, Streams(jetstream, settings)).update("lease", b"", 3))
+
+
+SHARD = 3
+LONG_S = 90
+
+
+def server_of(engine: NatsEngine) -> str:
+    # Crawls need not know the server that they reach.
+    found = engine._jetstream.client.connected_url
+    assert found is not None
+    return found.geturl()
+
+
+@needs_server
+@pytest.mark.proof
+@pytest.mark.anyio
+async def test_a_client_leaves_a_server_that_is_cut_off_from_the_others(tmp_path: Path) -> None:
+    async with relayed_servers(tmp_path / "servers", 3, ()) as servers:
+        engine = await connect(ClusterAccess(url=servers.url, patience_s=LONG_S))
+        try:
+            assert await engine.append(SHARD, 0, b"before") == 1
+            at = server_of(engine)
+            (number,) = (n for n, one in enumerate(servers.servers) if one.url == at)
+            with servers.server_cut(number):
+                assert await engine.append(SHARD, 1, b"meanwhile") == 2
+                assert server_of(engine) != at
+            assert await engine.append(SHARD, 2, b"after") == 3
+            at = server_of(engine)
+            await engine.beats.switch_server()
+            assert await engine.append(SHARD, 2, b"after") == 3
+            assert server_of(engine) != at
+            assert [one.content async for one in engine.entries(SHARD)] == [
+                *(b"before", b"meanwhile", b"after")
+            ]
+        finally:
+            await engine.close()

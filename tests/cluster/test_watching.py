@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from minicrawl.cluster.admission import AdmissionThreshold
 from minicrawl.cluster.cash_threshold import TELL_S
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch, CrawlView
 from minicrawl.cluster.records import (
@@ -17,6 +16,7 @@ from minicrawl.cluster.records import (
     ShardFacts,
     StateRecord,
 )
+from minicrawl.cluster.shard_crawl import AdmissionThreshold
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending
@@ -48,7 +48,7 @@ async def test_facts_of_the_run_that_came_before_its_number_count() -> None:
     for entry in early:
         await engine.put(entry.key, entry.value or b"")
     watch = ClusterWatch(engine)
-    watch.begin()
+    await watch.begin()
     # The watch shows news only once it has read all that was there before.
     while len(watch.crawl._told) < len(early):
         await asyncio.sleep(0)

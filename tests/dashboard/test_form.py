@@ -170,7 +170,6 @@ class Form:
             control.blur()
 
     def shows(self, name: str) -> object:
-        """Return the value that the field shows."""
         control = self._page.locator(f"#f-{name}")
         if name == "workers":
             return self._page.locator("output[for=f-workers]").inner_text()

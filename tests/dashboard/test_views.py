@@ -1,21 +1,26 @@
-"""Views of the dashboard are computed from the store."""
+"""Views and metrics of the dashboard are computed from the store."""
 
 import asyncio
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minicrawl import MinicrawlError, State
 from minicrawl.dashboard import views
-from minicrawl.dashboard.shared_view import SharedView
+from minicrawl.dashboard.access import METRICS
+from minicrawl.dashboard.metrics import METRICS_TYPE, metrics_text
+from minicrawl.dashboard.routes import SharedView
 from minicrawl.dashboard.views import MOST_POINTS, GraphFigures, Views
 from minicrawl.json_values import to_json
 from minicrawl.report.progress.activity import MOST_SPANS, RequestHistory
@@ -24,6 +29,7 @@ from minicrawl.report.progress.samples import keep_sample, shown_sample
 from minicrawl.store.derived.file import beside
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import in_time
+from tests.dashboard.asking import ACCESS, asked
 from tests.stores import HandCrawl, filled_store
 
 
@@ -132,3 +138,49 @@ def test_memory_and_time_of_a_process_tree_include_its_children() -> None:
     assert whole["memory"] - alone["memory"] > 50_000_000
     assert whole["cpu_s"] >= alone["cpu_s"]
     assert views.process_usage(None, is_tree=True) == {"cpu_s": None, "memory": None}
+
+
+BEARER = {"authorization": f"Bearer {ACCESS.token}"}
+LIVE = {
+    "state": "paused", "in_flight": 3, "workers": 2, "settings": {"pages": None},
+    "crawlers": [{"memory": 100, "cpu_s": 1.5}, {"memory": None, "cpu_s": None}],
+}  # fmt: skip
+SAMPLE = re.compile(r'(minicrawl_[a-z_]+(?:\{[a-z]+="[a-z0-9.-]+"\})?) ([-+.0-9e]+)')
+
+
+def samples(text: str) -> dict[str, float]:
+    """Read the text as Prometheus does. Every line must be a comment or a sample of its own."""
+    lines = [line for line in text.splitlines() if not line.startswith(("# HELP ", "# TYPE "))]
+    found = [SAMPLE.fullmatch(line) for line in lines]
+    assert all(found), text
+    series = {one[1]: float(one[2]) for one in found if one}
+    assert len(series) == len(lines)
+    return series
+
+
+def test_metrics_are_the_numbers_of_the_status_and_the_processes_of_a_crawl(tmp_path: Path) -> None:
+    crawl: dict[str, Any] = Views(filled_store(tmp_path / "crawl.db")).crawl()
+    found, status = samples(metrics_text(crawl)), crawl["status"]
+    assert found['minicrawl_pages{state="known"}'] == status["pages_known"] == 6
+    assert found['minicrawl_disk_bytes{part="store"}'] == status["store_bytes"]
+    assert found["minicrawl_crawl_running"] == 0
+    assert "minicrawl_workers" not in found
+    assert len(found) <= 30
+    assert "http" not in metrics_text(crawl)
+    crawl = Views(tmp_path / "absent.db").crawl()
+    found = samples(metrics_text(crawl | {"live": LIVE}))
+    assert found["minicrawl_crawl_running"] == found["minicrawl_crawl_paused"] == 1
+    assert (found["minicrawl_memory_bytes"], found["minicrawl_cpu_seconds"]) == (100, 1.5)
+    assert "minicrawl_pages_limit" not in found
+    unreachable = {"state": "unreachable", "why": "gone"}
+    assert samples(metrics_text(crawl | {"live": unreachable}))["minicrawl_crawl_running"] == 1
+
+
+def test_metrics_need_a_readable_store(tmp_path: Path) -> None:
+    store = filled_store(tmp_path / "crawl.db")
+    request = partial(asked, Views(store), "GET", METRICS, headers=BEARER)
+    answer = request()
+    assert (answer.status_code, answer.headers["content-type"]) == (200, METRICS_TYPE)
+    assert samples(answer.text)
+    store.write_bytes(b"no store")
+    assert request().status_code == 503

@@ -7,8 +7,6 @@ every night. Each update has the page limit of the last run of `crawl` for itsel
 counts revisits, so a few updates would use it up.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -255,7 +253,7 @@ def _without_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 def _open_crawl(
     request: CrawlRequest, command: str | None, served: OwnWeb | None, stack: ExitStack
-) -> Crawl:
+) -> "Crawl":
     """Return the crawl of the seeds or of `served`. Without a command, the store keeps its own."""
     from minicrawl import app
     from minicrawl.cli.store_options import reporting_damaged_store
@@ -391,7 +389,7 @@ def _show_changes(store: Path, not_requested: int, *, as_json: bool) -> None:
         click.echo(f"next: {PROGRAM} changes{naming(store)}", err=True)
 
 
-def _opened_sink(address: str, stack: ExitStack) -> OnPage:
+def _opened_sink(address: str, stack: ExitStack) -> "OnPage":
     scheme, colon, _ = address.partition(":")
     known = ext.entry_points(ext.SINKS)
     if not colon or scheme not in known:

@@ -1,7 +1,5 @@
 """What a display shows of a running crawl, gathered from its events, and its text."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable
@@ -206,7 +204,7 @@ def as_traffic(progress: Progress) -> str:
     return f"{counted(progress.requests, 'request')}, {decimal(progress.wire_bytes)}"
 
 
-def as_panel(state: DisplayState, progress: Progress) -> Text:
+def as_panel(state: DisplayState, progress: Progress) -> "Text":
     """Return the progress as a panel of the terminal's width; Ctrl-C is echoed in its last line."""
     from rich.text import Text
 

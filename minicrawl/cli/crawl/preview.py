@@ -1,7 +1,5 @@
 """`crawl --dry-run`: the scope, the first hosts and the first pages."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +14,7 @@ HOST_HEADINGS = ("delay", "host", "robots.txt")
 PAGE_HEADINGS = ("turn", "cash", "action", "url")
 
 
-def show_preview(preview: Preview, scope: Scope) -> None:
+def show_preview(preview: "Preview", scope: Scope) -> None:
     """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
     from minicrawl.cli.output import show_facts, show_list, units
     from minicrawl.web.urls import origin
@@ -44,7 +42,7 @@ def show_preview(preview: Preview, scope: Scope) -> None:
     click.echo("\nonly robots.txt was fetched, and nothing was written")
 
 
-def _robots(host: FirstHost) -> str:
+def _robots(host: "FirstHost") -> str:
     if host.trouble is not None:
         return f"not available: {host.trouble.label}"
     if host.rules is None:

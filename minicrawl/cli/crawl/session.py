@@ -3,8 +3,6 @@
 Laws: an interrupted run prints the command that resumes the crawl. All messages go to stderr.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re
@@ -247,7 +245,6 @@ class Session:
 
     @cached_property
     def _found(self) -> Status:
-        """Return the status of the store after the run."""
         return status(self._store)
 
     @cached_property
@@ -290,7 +287,7 @@ class Session:
             self._log_files.write(line)
 
     @cached_property
-    def _console(self) -> Console:
+    def _console(self) -> "Console":
         """Console on stderr, made on demand: rich takes time to import."""
         from rich.console import Console
 
@@ -364,13 +361,10 @@ def _showing_all(form: str, shown: Lines) -> events.Listener:
 
 
 def _show_note(event: events.Event, shown: Lines) -> None:
-    match event:
-        case events.Noted(text=text) | events.Steered(text=text):
-            shown.say(text)
-        case events.Warned(text=text):
-            shown.warn(text)
-        case _:
-            pass
+    if isinstance(event, events.Warned):
+        shown.warn(event.text)
+    elif isinstance(event, events.Noted | events.Steered):
+        shown.say(event.text)
 
 
 def _listed(counts: dict[str, int]) -> str:

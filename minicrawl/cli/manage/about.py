@@ -1,7 +1,5 @@
 """`minicrawl about`: the page that the owner of a server should find at the crawler's contact."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +63,7 @@ def about(settings: Settings, new_key: Path | None, shows_directory: bool, as_js
         click.echo(_page(facts, settings.politeness, only_asked=only_asked))
 
 
-def _key(settings: Settings, new_key: Path | None) -> tuple[SigningKey | None, str | None]:
+def _key(settings: Settings, new_key: Path | None) -> "tuple[SigningKey | None, str | None]":
     """Return the key, which may be a new one, and the URL of its directory."""
     from minicrawl.fetch.access.signing import SigningKey, key_directory
 

@@ -1,7 +1,5 @@
 """`minicrawl forget`: take pages down, or free the space of old versions."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING

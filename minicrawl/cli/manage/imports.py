@@ -1,7 +1,5 @@
 """`minicrawl import`: a store from WARC files, or from a graph file."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -82,7 +80,7 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
 _FIRST_PLURAL = re.compile(r"(record|revisit)s")
 
 
-def _warc_facts(made: WarcImport, status: Status) -> Iterator[tuple[str, str]]:
+def _warc_facts(made: "WarcImport", status: "Status") -> Iterator[tuple[str, str]]:
     yield "store", str(made.store)
     yield "records", f"{made.records:,}"
     known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"

@@ -1,7 +1,5 @@
 """Writes what `minicrawl export` was asked for: a file or a data set, and counts its rows."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -176,7 +174,7 @@ class Export:
         columns = (*COLUMNS, *map(score_column, self.ranks), *self.contents, *self.fields)
         return pieces, columns
 
-    def _captures(self) -> Iterator[Capture]:
+    def _captures(self) -> "Iterator[Capture]":
         rows = self.rows
         return captures(self.snapshot, self.selected, self.progress, rows.leave_out, rows.permitted)
 

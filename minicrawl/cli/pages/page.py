@@ -1,7 +1,5 @@
 """`minicrawl page`: a page as it was fetched, in any of its versions."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,11 +112,11 @@ def _show(lines: Iterator[str]) -> None:
         sys.stdout.writelines(shown)
 
 
-def _body(version: PageVersion, *, only_text: bool) -> Iterator[str]:
+def _body(version: "PageVersion", *, only_text: bool) -> Iterator[str]:
     yield from (version.text if only_text else version.markup).splitlines()
 
 
-def _headers(version: PageVersion) -> Iterator[str]:
+def _headers(version: "PageVersion") -> Iterator[str]:
     answer = version.answer
     yield f"{answer.status} {answer.url}"
     yield f"fetched {iso(answer.at)}, version {version.number} of {version.of_all}"

@@ -1,7 +1,5 @@
 """`minicrawl check`: a store against its laws, and a server against cloaking."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,7 +70,7 @@ def is_cloaked(url: str, *, as_json: bool) -> bool:
     return cloaking.is_cloaked
 
 
-def _cloaking_facts(cloaking: Cloaking) -> Iterator[tuple[str, str]]:
+def _cloaking_facts(cloaking: "Cloaking") -> Iterator[tuple[str, str]]:
     yield "crawler", _told(cloaking.crawler[0])
     yield "browser", _told(cloaking.browser[0])
     same_name = f"{share(cloaking.steadiness)} for the same User-Agent"
@@ -94,7 +92,7 @@ def _cloaking_facts(cloaking: Cloaking) -> Iterator[tuple[str, str]]:
 _LONGEST = 200
 
 
-def _told(answer: PageAnswer) -> str:
+def _told(answer: "PageAnswer") -> str:
     if answer.why:
         return f"{answer.url}: {answer.why}"
     links, vary = counted(len(answer.page.links), "link"), ", Vary: User-Agent"

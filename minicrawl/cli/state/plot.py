@@ -1,7 +1,5 @@
 """A crawl in one file: `minicrawl plot` draws a picture, `report` has most of the lists."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +62,7 @@ def plot(store: Path, file: Path, graph_of: str, *, as_json: bool) -> None:
         click.echo(file)
 
 
-def _hosts(store: Path, graph_of: str) -> tuple[Pages, HostLinks]:
+def _hosts(store: Path, graph_of: str) -> "tuple[Pages, HostLinks]":
     """Return the hosts with the most pages, and the links between them."""
     from minicrawl.report.selected_graph import HostGraph
     from minicrawl.report.selected_pages import PageSelection

@@ -26,8 +26,7 @@ from its step, a checkpoint has the ends of the channels (`opic.ledger`), and th
 follows from the ledger: a foreign page waits in it if it holds cash or has never been sent.
 
 batches   the wire format, which refuses what no shard makes
-unposted  which batches are sent again
-outbox    which pages the next batch takes, and when it is due
+outbox    which pages the next batch takes, when it is due, and which batches are sent again
 audit     proof that all shards together have lost no atom
 shard     ledger, channels and outbox of one shard, as a fold over its log
 """

@@ -1,4 +1,4 @@
-"""Foreign pages that wait to be sent, and the times at which their batches are due.
+"""Foreign pages that wait to be sent, and the times at which batches are due, also once more.
 
 Law: a foreign page waits if it holds cash or has never been sent. So the outbox follows from the
 ledger and the channels, and is not stored. Pages without cash may wait as well, to tell their
@@ -11,7 +11,7 @@ shards together send a limited number of messages per second, unless the wait fo
 exceed `longest_s`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 
@@ -25,6 +25,9 @@ AGE_PART = 1 / 50
 QUICKEST_S = 0.1
 QUICK_SHARDS = 16
 """Number of shards that may all use `QUICKEST_S`; with more shards each pair waits longer."""
+_MOST_INTERVALS = 40
+"""Limit of the resend interval, in multiples of the first one. It doubles while nothing is posted.
+"""
 
 
 def exchange_interval_s(age_s: float, shards: int, longest_s: float) -> float:
@@ -128,3 +131,38 @@ class Outbox:
             if len(chosen) == self._posting.transfers:
                 break
         return sorted(chosen)
+
+
+class UnpostedBatches:
+    """Resend timers for batches that one shard has sent and their receivers have not posted.
+
+    A batch counts as delivered when its receiver has posted it, not when the engine has accepted
+    it: the sender can make it again from its log. So losses of the engine cost time, never cash.
+    """
+
+    def __init__(self, again_s: float) -> None:
+        """`again_s` is the first resend interval."""
+        self._again_s = again_s
+        # By receiver: last posted number, time of its change or of the last resend, interval.
+        self._stalls: dict[int, tuple[int, float, float]] = {}
+
+    def overdue(
+        self, sent: Mapping[int, int], posted: Mapping[int, int], now: float
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the receivers to send to again, each with the last number that it has posted.
+
+        A receiver absent from `posted` is skipped: no node holds it, so nothing can post.
+        """
+        for receiver, number in sent.items():
+            if posted.get(receiver, number) >= number:
+                self._stalls.pop(receiver, None)
+                continue
+            last = posted[receiver]
+            stalled_at, since, within_s = self._stalls.get(receiver, (None, now, 0.0))
+            # A receiver that has posted anything since is slow, not deaf: its timer restarts.
+            if stalled_at != last:
+                self._stalls[receiver] = last, now, self._again_s
+            elif now - since >= within_s:
+                longer_s = min(2 * within_s, _MOST_INTERVALS * self._again_s)
+                self._stalls[receiver] = last, now, longer_s
+                yield receiver, last

@@ -1,12 +1,20 @@
-"""`minicrawl crawl --cluster`: begins or joins a crawl, and shows it until it is over."""
+"""`minicrawl crawl --cluster`: begins or joins a crawl, and shows it until it is over.
+
+`--cluster demo` is a cluster on this machine to look at: three servers, four nodes, and the demo
+web. Law: at its end only the store of the pages found remains, and after a kill -9 the folder of
+temporary files.
+"""
 
 import asyncio
 import shlex
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import AsyncExitStack, ExitStack
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -15,17 +23,30 @@ from minicrawl.cli.companions import CrawlRequest
 from minicrawl.cli.crawl.seeds import seeds_of
 from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cli.output import show_json
-from minicrawl.cluster.access import access_of, opened
+from minicrawl.cluster.access import ClusterAccess, access_of, opened
 from minicrawl.cluster.commands.node import FOLDER
 from minicrawl.cluster.commands.nodes import facts_of
-from minicrawl.cluster.demo import DEMO_SHARDS, DEMO_STORE, demo_cluster, save_demo_store
+from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.gathering.kept_store import gather_cluster
 from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
+from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
+from minicrawl.cluster.servers import (
+    PROGRAM as SERVER,
+    WHEEL,
+    WHEEL_VERSION,
+    local_servers,
+    server_program,
+)
 from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
 from minicrawl.cluster.terms import start_or_join, state_of
+from minicrawl.config import Loaded
 from minicrawl.config.parts import DEMO_PAGES
 from minicrawl.config.values.networks import without_logins
+from minicrawl.demo.server import DemoServer
+from minicrawl.demo.web import DemoWeb, demo_settings
 from minicrawl.errors import Interrupted
+from minicrawl.store.files import files_of
 from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"
@@ -38,7 +59,7 @@ def crawl_in_cluster(request: CrawlRequest) -> None:
         named = request.given["seeds"]
         seeds = seeds_of(named, stack) if named else ()
         status = asyncio.run(_crawled(request, seeds, shown))
-    shown.end()
+    shown.erase()
     show_end(request, status)
 
 
@@ -83,13 +104,13 @@ async def _crawled(
         watching = asyncio.ensure_future(ClusterWatch(engine).until_over(state.run, shown.show))
         waiting = asyncio.ensure_future(interrupted.wait())
         if is_demo:  # it has nodes of its own
-            node = asyncio.ensure_future(_until(leaving))
+            node: asyncio.Task[object] = asyncio.create_task(leaving.wait())
         else:
             # A node that runs as a service on this machine has the machine's name.
             name, workers = default_node_name("-crawl"), workers_of_node(loaded)
             place = NodeConfig(name=name, folder=FOLDER, workers=workers)
             own = settings_of_node(loaded)
-            node = asyncio.ensure_future(run_node(access, place, own, shown.say, leaving))
+            node = asyncio.create_task(run_node(access, place, own, shown.say, leaving))
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -115,10 +136,6 @@ async def _crawled(
         return watching.result()
 
 
-async def _until(event: asyncio.Event) -> None:
-    await event.wait()
-
-
 class ClusterDisplay:
     """Progress line of the whole cluster, on stderr; on a terminal it is updated in place."""
 
@@ -134,7 +151,7 @@ class ClusterDisplay:
             return
         line = f"{as_duration(time.monotonic() - self._began)}  {as_line(status)}"
         if self._is_terminal:
-            self._erase()
+            self.erase()
             click.echo(line, err=True, nl=False)
             self._has_line = True
         elif time.monotonic() >= self._next_line:
@@ -143,13 +160,10 @@ class ClusterDisplay:
 
     def say(self, text: str) -> None:
         if not self._is_quiet:
-            self._erase()
+            self.erase()
             click.echo(visible(text), err=True)
 
-    def end(self) -> None:
-        self._erase()
-
-    def _erase(self) -> None:
+    def erase(self) -> None:
         if self._has_line:
             click.echo("\r\x1b[K", err=True, nl=False)
             self._has_line = False
@@ -165,3 +179,50 @@ def as_line(status: ClusterStatus) -> str:
     if status.batches:
         parts.append(f"{counted(status.batches, 'batch', 'batches')} under way")
     return ", ".join(parts if status.doing == "running" else [*parts, status.doing])
+
+
+DEMO_SERVERS, DEMO_NODES, DEMO_SHARDS = 3, 4, 8
+DEMO_STORE = Path("data/demo-cluster.db")
+"""Store of all pages found."""
+
+
+@asynccontextmanager
+async def demo_cluster(
+    loaded: Loaded, pages: int, emit: Tell
+) -> AsyncIterator[tuple[ClusterAccess, Loaded, list[str]]]:
+    """Start servers and nodes, which wait for the crawl of a web of `pages` pages.
+
+    Yield access to the cluster, and settings and seeds of the crawl to begin in it.
+    """
+    web, stopped = DemoWeb(pages), asyncio.Event()
+    with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
+        settings = demo_settings(loaded, pages, server.address)
+        async with local_servers(Path(folder) / "servers", DEMO_SERVERS) as servers:
+            if WHEEL in (server_program() or ""):
+                emit(f"{SERVER} is that of {WHEEL_VERSION}, for demos and tests only")
+            access = ClusterAccess(servers.url)
+            workers, own = workers_of_node(loaded), settings_of_node(settings)
+            nodes = []
+            for name in (f"demo-{number}" for number in range(1, DEMO_NODES + 1)):
+                config = NodeConfig(name=name, folder=Path(folder) / name, workers=workers)
+                node = run_node(access, config, own, _named(name, emit), stopped)
+                nodes.append(asyncio.create_task(node))
+            try:
+                yield access, settings, list(web.seeds)
+            finally:
+                stopped.set()
+                await asyncio.gather(*nodes)
+
+
+async def save_demo_store(engine: ClusterEngine) -> None:
+    """Gather all shards into one store, in place of an earlier demo's."""
+    for file in files_of(DEMO_STORE):
+        if file.is_dir():
+            shutil.rmtree(file)
+        else:
+            file.unlink()
+    await gather_cluster(engine, DEMO_STORE)
+
+
+def _named(name: str, emit: Tell) -> Tell:
+    return lambda text: emit(f"{name}: {text}")

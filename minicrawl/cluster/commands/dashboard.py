@@ -43,7 +43,7 @@ class LiveCluster:
         except EngineError as error:  # as `opened` does for other commands
             raise UsageError(str(error)) from error
         self._watch = ClusterWatch(self._thread.engine)
-        self._thread.run(self._begin())
+        self._thread.run(self._watch.begin())
 
     def status(self) -> ClusterStatus:
         """Return the current status. Raises UsageError if the cluster has no crawl."""
@@ -56,9 +56,6 @@ class LiveCluster:
     def close(self) -> None:
         self._thread.run(self._watch.end())
         self._thread.close()
-
-    async def _begin(self) -> None:
-        self._watch.begin()
 
     async def _status(self) -> ClusterStatus:
         return self._watch.status()

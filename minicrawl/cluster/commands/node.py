@@ -53,8 +53,11 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
     from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
     from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
 
+    name = name or default_node_name()
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"--name {name}: use up to 32 letters, digits, - and _")
     place = NodeConfig(
-        name=_checked(name or default_node_name()),
+        name=name,
         folder=folder,
         most_shards=most_shards or 1 << 16,
         workers=workers_of_node(loaded),
@@ -68,12 +71,6 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
         await run_node(access, place, own, _say, stopped)
 
     asyncio.run(run())
-
-
-def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise UsageError(f"--name {name}: use up to 32 letters, digits, - and _")
-    return name
 
 
 def _say(text: str) -> None:

@@ -31,7 +31,7 @@ common_pages  maps the pages of a shard to *common* ones, those of the gathered 
 ledger        one ledger with the pages of all shards, and their histories by one clock
 steps         the gathered log, with the last turn of each page
 rows          URLs, requests, documents, original URLs, mirrors
-archives      kept pages of all shards, joined
 gather        the whole merge
-kept_store    gathers a running cluster, and keeps the result until the crawl goes on
+kept_store    gathers a running cluster with its kept pages, and keeps the result until the crawl
+              goes on
 """

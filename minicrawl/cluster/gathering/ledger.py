@@ -83,7 +83,6 @@ class GatheredLedger:
         return common_times
 
     def _add_measures(self, shard: LoadedShard) -> None:
-        """Add a shard's measures, by the common clock."""
         for page, packed in shard.measures.items():
             numbers = np.frombuffer(packed, dtype=np.int64).copy()
             if self._terms.window_name in _MEASURED:

@@ -171,7 +171,6 @@ def _histories(
 
 
 def _sent_batches(connection: tables.Connection) -> SentBatches:
-    """Read the batches from the SEND steps of a shard's log."""
     sent: SentBatches = {}
     for seq, step in tables.sendings_after(connection, 0):
         batches = sent.setdefault(step.page, [])

@@ -55,18 +55,11 @@ class Streams:
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
         self.jetstream = jetstream
         self.bucket = settings.bucket
+        self.batches, self.objects = f"{self.bucket}-batches", f"OBJ_{self.bucket}"
         self.keys = Bucket(self.bucket)
         self.beats = Bucket(f"minicrawl_beats-{settings.name}")
         self._settings = settings
         self._made = set[str]()
-
-    @property
-    def batches(self) -> str:
-        return f"{self.bucket}-batches"
-
-    @property
-    def objects(self) -> str:
-        return f"OBJ_{self.bucket}"
 
     def batch_subject(self, sender: int | str, receiver: int) -> str:
         """Return the subject of batches; the sender may be `*`."""

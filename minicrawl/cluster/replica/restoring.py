@@ -154,7 +154,6 @@ class _Folding:
         self._size = 0
 
     def add(self, packed: bytes) -> None:
-        """Append the next entry to its WAL."""
         entry = unpack_entry(packed)
         if entry.kind is not EntryKind.MORE:
             self.finish()

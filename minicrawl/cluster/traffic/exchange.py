@@ -104,7 +104,3 @@ class BatchExchange:
     def may_fetch(self) -> bool:
         """True if the lease is certainly valid and the node has not paused the shard."""
         return not self.is_halted and self._now() < self.until
-
-    def is_over(self) -> bool:
-        """Return False: the node decides, and stops the crawl."""
-        return False

@@ -6,8 +6,6 @@ doubles an atom: a batch that was sent and perhaps not published is published by
 batch that does not arrive is published again, and one that arrives twice is dropped.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
@@ -15,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from minicrawl.cluster.channels.batches import BatchError, TransferBatch, unpack
-from minicrawl.cluster.channels.unposted import UnpostedBatches
+from minicrawl.cluster.channels.outbox import UnpostedBatches
 from minicrawl.cluster.engine import BatchDelivery
 from minicrawl.cluster.traffic.addresses import LocalShard
 from minicrawl.crawl.events import Warned
@@ -41,8 +39,8 @@ class ShardTraffic:
 
     def __init__(
         self,
-        context: CrawlContext,
-        parts: CrawlParts,
+        context: "CrawlContext",
+        parts: "CrawlParts",
         shard: LocalShard,
         exchange_interval_s: Callable[[float], float],
     ) -> None:

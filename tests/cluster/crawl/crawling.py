@@ -1,7 +1,7 @@
 """A crawl in shards that all run in this process, and readers of their stores."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -38,16 +38,16 @@ class ShardExchange(BatchExchange):
         super().__init__(FakeEngine(crawl.servers), place, RUN)
         self._crawl = crawl
         self.until, self.is_halted = inf, False
+        self.stop: Callable[[], None]
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         if not are_last:  # each shard must find out by itself that all are idle
             self._crawl.told[facts.shard] = facts
             await super().tell(facts)
-
-    def is_over(self) -> bool:
-        told, budget = self._crawl.told, self._crawl.budget
-        is_spent = budget is not None and fetched_together(told) >= budget
-        return is_spent or has_ended(told, self._crawl.shards)
+            told, budget = self._crawl.told, self._crawl.budget
+            is_spent = budget is not None and fetched_together(told) >= budget
+            if is_spent or has_ended(told, self._crawl.shards):
+                self.stop()
 
 
 class ShardedCrawl:
@@ -99,7 +99,9 @@ class ShardedCrawl:
             tell_s=TELL_S,
             tells_importance="until" in self._settings,
         )
-        return Crawl(self.seeds, self.settings(self.store(shard)), shard=setup)
+        crawl = Crawl(self.seeds, self.settings(self.store(shard)), shard=setup)
+        exchange.stop = crawl.stop
+        return crawl
 
     async def run(self) -> list[Reason]:
         crawls = [self.crawl(shard) for shard in range(self.shards)]

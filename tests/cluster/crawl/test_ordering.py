@@ -1,20 +1,31 @@
-"""The cash threshold makes poor pages of one shard wait for richer ones of all shards."""
+"""A shard begins with the others, and its poor pages wait for richer ones of all shards."""
 
+import asyncio
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from minicrawl import State
-from minicrawl.cluster.admission import AdmissionThreshold
 from minicrawl.cluster.cash_threshold import FEWEST, HEADROOM, NO_THRESHOLD, sketch
 from minicrawl.cluster.records import ShardFacts
+from minicrawl.cluster.shard_crawl import (
+    START_TIMEOUT_S,
+    AdmissionThreshold,
+    RequestRate,
+    StartBarrier,
+)
+from minicrawl.demo.server import DemoServer
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.opic.siblings.values import urgency
 from minicrawl.store.records import StepRow, StoreTerms
+from tests.cluster.crawl.crawling import ShardedCrawl
+from tests.cluster.crawl.web import LittleWeb
 
 
 def a_frontier(units: Sequence[int], hosts: int = 1) -> Frontier:
@@ -140,3 +151,66 @@ def test_in_the_order_by_siblings_keys_are_compared_and_not_cash() -> None:
     level.key = int(np.median(keys))
     assert [level.admits(page) for page in pages.tolist()] == (keys >= level.key).tolist()
     assert sum(keys >= level.key) == 16
+
+
+ALL = {shard: ShardFacts(shard) for shard in range(3)}
+
+
+def a_beginning() -> StartBarrier:
+    return StartBarrier(ShardPlace(0, len(ALL)), 100.0)
+
+
+@pytest.mark.parametrize(
+    ("told", "now", "has_begun"),
+    [
+        pytest.param({0: ALL[0], 2: ALL[2]}, 101, False, id="one is missing"),
+        pytest.param(ALL, 102, True, id="all are there"),
+        pytest.param({0: ALL[0]}, 99.9 + START_TIMEOUT_S, False, id="before the timeout"),
+        pytest.param({0: ALL[0]}, 100 + START_TIMEOUT_S, True, id="after the timeout"),
+        pytest.param({0: ALL[0], 1: ShardFacts(1, pace=2)}, 101, True, id="another has begun"),
+    ],
+)
+def test_shards_begin_when_all_are_there_or_have_begun_or_after_a_timeout(
+    told: dict[int, ShardFacts], now: float, *, has_begun: bool
+) -> None:
+    beginning = a_beginning()
+    beginning.hear(told, now)
+    assert beginning.has_begun is has_begun
+
+
+def test_the_age_of_a_crawl_is_that_of_its_oldest_shard_and_is_kept_over_a_restart() -> None:
+    beginning = a_beginning()
+    assert beginning.age_s(101) == 0
+    beginning.hear(ALL, 102)
+    assert beginning.age_s(105) == 3
+    beginning.hear({**ALL, 1: ShardFacts(1, age_s=50)}, 105)
+    beginning.hear({**ALL, 1: ShardFacts(1, age_s=1)}, 106)
+    assert beginning.age_s(110) == 55
+    later = StartBarrier(ShardPlace(0, len(ALL)), 7, age_s=60)
+    assert later.has_begun
+    assert later.age_s(10) == 63
+
+
+def test_the_request_rate_is_that_of_the_last_seconds() -> None:
+    pace = RequestRate(2.0)
+    assert pace.now(0, 10.0) == 0
+    assert pace.now(5, 10.5) == 10
+    assert pace.now(20, 12.0) == 10
+    assert pace.now(20, 13.0) == 6
+    assert pace.now(20, 16.0) == 0
+
+
+def test_no_request_is_sent_before_all_shards_are_there(tmp_path: Path) -> None:
+    web = LittleWeb(3, 2, 25)
+
+    async def late(server: DemoServer) -> None:
+        crawl = ShardedCrawl(tmp_path, server, web.seeds, 3)
+        tasks = [asyncio.create_task(crawl.crawl(shard).run_async()) for shard in (0, 1)]
+        while len(crawl.told) < 2:
+            await asyncio.sleep(0.01)
+        assert not server.requests
+        await asyncio.gather(*tasks, crawl.crawl(2).run_async())
+        assert server.requests
+
+    with DemoServer(web) as server:
+        asyncio.run(late(server))

@@ -93,7 +93,7 @@ def check_as_alone(
 def test_redirects_and_canonical_forms_lead_to_other_shards(
     crawl: ShardedCrawl, web: LittleWeb, server: DemoServer
 ) -> None:
-    assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
+    assert asyncio.run(crawl.run()) == [Reason.STOPPED] * SHARDS
     single = check_as_alone(crawl, web, server)
     states = set(states_of(single).values())
     assert {State.FETCHED, State.MOVED, State.CANONICAL} <= states
@@ -105,7 +105,7 @@ def test_redirects_and_canonical_forms_lead_to_other_shards(
 @pytest.mark.slow
 def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> None:
     crawl.servers.are_forgetful = True
-    assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
+    assert asyncio.run(crawl.run()) == [Reason.STOPPED] * SHARDS
     assert crawl.servers.lost
     check(crawl)
 
@@ -176,7 +176,7 @@ def test_a_circle_of_redirects_over_all_shards_comes_to_an_end(tmp_path: Path) -
     web = CircleWeb(SHARDS)
     with DemoServer(web) as server:
         crawl = ShardedCrawl(tmp_path, server, web.seeds, SHARDS)
-        assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
+        assert asyncio.run(crawl.run()) == [Reason.STOPPED] * SHARDS
     check(crawl)
     states = states_of(crawl.stores)
     assert State.BAD_REDIRECT in states.values()
@@ -188,7 +188,7 @@ def test_the_depth_of_a_page_is_that_of_the_shortest_path_through_any_shards(
     begin: Begin, web: LittleWeb, server: DemoServer
 ) -> None:
     crawl = begin(max_depth=2)
-    assert asyncio.run(crawl.run()) == [Reason.EMPTY] * SHARDS
+    assert asyncio.run(crawl.run()) == [Reason.STOPPED] * SHARDS
     assert State.DEPTH in states_of(crawl.stores).values()
     check_as_alone(crawl, web, server, max_depth=2)
 
@@ -207,7 +207,7 @@ def test_a_shard_that_has_spent_its_budget_waits_for_the_others(begin: Begin) ->
         crawl.budget = 10 * SHARDS
         return await running
 
-    assert asyncio.run(spent()) == [Reason.BUDGET] * SHARDS
+    assert asyncio.run(spent()) == [Reason.STOPPED] * SHARDS
 
 
 def test_a_holder_that_has_lost_its_shard_sends_no_request(

@@ -1,10 +1,22 @@
-"""Shards are assigned to nodes evenly, with as few moves as that takes."""
+"""Shards and parts of addresses are assigned evenly, with as few moves as that takes."""
 
+import json
 from collections import Counter
+from random import Random
 
+import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.assignment import assignment
+from minicrawl.cluster.assignment import assignment, shards_to_notify, with_own_part
+from minicrawl.cluster.records import (
+    MOST_BYTES,
+    WHOLE,
+    AddressList,
+    AddressPart,
+    AddressRecord,
+    KeyEntry,
+    RecordError,
+)
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(9)])
 ROOMS = st.dictionaries(NAMES, st.integers(0, 30), max_size=6)
@@ -66,3 +78,69 @@ def test_an_assignment_made_again_is_the_same_in_any_order_of_nodes(
     wanted = assignment(shards, rooms, holders)
     assert assignment(shards, rooms, wanted) == wanted
     assert assignment(shards, dict(reversed(rooms.items())), holders) == wanted
+
+
+PARTS = st.dictionaries(
+    st.integers(0, 15), st.builds(AddressPart, st.integers(0, WHOLE // 16), st.integers(0, 9))
+)
+
+
+@given(PARTS, st.integers(0, 15), st.booleans())
+def test_a_change_by_one_shard_never_exceeds_the_whole_and_changes_no_other_part(
+    parts: dict[int, AddressPart], shard: int, is_used: bool
+) -> None:
+    after = with_own_part(parts, shard, 1, is_used=is_used)
+    assert sum(one.part for one in after.values()) <= WHOLE
+    assert {one: after.get(one) for one in parts if one != shard} == {
+        one: part for one, part in parts.items() if one != shard
+    }
+
+
+@given(st.sets(st.integers(0, 40), min_size=1), st.randoms(use_true_random=False))
+def test_shards_that_look_when_they_are_notified_end_with_even_parts(
+    shards: set[int], chance: Random
+) -> None:
+    parts: dict[int, AddressPart] = {}
+    to_look = set(shards)
+    while to_look:
+        shard = chance.choice(sorted(to_look))
+        parts = with_own_part(parts, shard, 1, is_used=True)
+        to_look = (to_look - {shard}) | set(shards_to_notify(parts, shard))
+    assert parts == {shard: AddressPart(WHOLE // len(shards), 1) for shard in shards}
+
+
+@given(PARTS)
+def test_a_packed_record_is_read_back_unchanged(parts: dict[int, AddressPart]) -> None:
+    record = AddressRecord(parts=parts)
+    assert AddressRecord.of(KeyEntry("address.a", record.pack(), 1)) == record
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[1]",
+        b"\xff",
+        b"[" * 5000,
+        b'{"parts": []}',
+        b'{"parts": {"a": [1, 2]}}',
+        b'{"parts": {"1": 2}}',
+        b'{"parts": {"1": [1]}}',
+        b'{"parts": {"1": [1.5, 2]}}',
+        b'{"parts": {"1": [true, 2]}}',
+        b'{"parts": {"1": [-1, 2]}}',
+        b'{"parts": {"99999": [1, 2]}}',
+        b'{"parts": {"-1": [1, 2]}}',
+        b'{"parts": {"1": [1048576, 1], "2": [1, 1]}}',
+        b" " * (MOST_BYTES + 1),
+    ],
+)
+def test_invalid_records_are_refused(data: bytes) -> None:
+    with pytest.raises(RecordError):
+        AddressRecord.unpack("address.a", data)
+
+
+@pytest.mark.parametrize("addresses", ["1", [1], ["a\n"], ["x" * 2000]])
+def test_a_list_has_addresses_of_one_line_only(addresses: object) -> None:
+    with pytest.raises(RecordError):
+        AddressList.unpack("look.1.at", json.dumps({"addresses": addresses}).encode())

@@ -25,7 +25,14 @@ from minicrawl.cluster.channels.batches import (
     pack,
     unpack,
 )
-from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.channels.outbox import (
+    AGE_PART,
+    QUICK_SHARDS,
+    QUICKEST_S,
+    Posting,
+    UnpostedBatches,
+    exchange_interval_s,
+)
 from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
@@ -322,3 +329,64 @@ def test_a_sketch_counts_the_richest_pages_only() -> None:
     keys = np.array([UNIT << place for place in range(10)])
     assert sum(sketch(keys, 3).values()) == 3
     assert cash_threshold([sketch(keys, 3)], 3) == UNIT << 7
+
+
+AGES = st.floats(0, 1e6)
+SHARDS = st.integers(1, 10_000)
+AGAIN_S = 10.0
+
+
+def test_the_interval_is_a_small_part_of_the_age_of_the_crawl() -> None:
+    assert exchange_interval_s(0, 8, 1.0) == QUICKEST_S
+    assert exchange_interval_s(20, 8, 1.0) == 20 * AGE_PART
+    assert exchange_interval_s(1000, 8, 1.0) == 1.0
+    assert exchange_interval_s(0, 8, 0.05) == 0.05
+
+
+@given(AGES, AGES, SHARDS)
+def test_the_interval_grows_with_age_up_to_the_usual_one(
+    age_s: float, another_s: float, shards: int
+) -> None:
+    younger, older = sorted((age_s, another_s))
+    assert (
+        exchange_interval_s(younger, shards, 1.0) <= exchange_interval_s(older, shards, 1.0) <= 1.0
+    )
+
+
+@given(AGES, SHARDS)
+def test_all_shards_together_never_exceed_the_limit_of_messages_or_the_usual_number(
+    age_s: float, shards: int
+) -> None:
+    most = QUICK_SHARDS**2 / QUICKEST_S
+    messages = shards**2 / exchange_interval_s(age_s, shards, 1.0)
+    assert messages <= max(most * (1 + 1e-9), shards**2)
+
+
+def test_posted_batches_are_never_sent_again() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    for now in range(100):
+        assert not list(unposted.overdue({1: now}, {1: now - 1}, 8.0 * now))
+    assert not list(unposted.overdue({1: 99}, {1: 99}, 10_000.0))
+
+
+def test_a_batch_that_is_not_posted_is_sent_again_at_doubling_intervals() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    times = [
+        now
+        for now in range(100)
+        if list(unposted.overdue({1: 7, 2: 3}, {1: 0, 2: 3}, float(now))) == [(1, 0)]
+    ]
+    assert times == [10, 30, 70]
+
+
+def test_progress_of_the_receiver_starts_the_wait_anew() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    found = [list(unposted.overdue({1: 7}, {1: 5}, now)) for now in (0.0, 10.0, 29.0)]
+    assert found == [[], [(1, 5)], []]
+    found = [list(unposted.overdue({1: 7}, {1: 6}, now)) for now in (30.0, 39.0, 40.0)]
+    assert found == [[], [], [(1, 6)]]
+
+
+def test_a_shard_that_tells_no_facts_is_sent_nothing_again() -> None:
+    unposted = UnpostedBatches(AGAIN_S)
+    assert not any(list(unposted.overdue({1: 7}, {}, float(now))) for now in range(0, 1000, 10))
