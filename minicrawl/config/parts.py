@@ -742,11 +742,6 @@ class Storing:
         return self.requisites or self.warc is not None
 
     @property
-    def checks_links(self) -> bool:
-        """True if URLs outside the crawl are requested."""
-        return bool(self.check) or self.requisites
-
-    @property
     def may_converge(self) -> bool:
         """True if converged importance is to be computed, which needs links."""
         return self.converge and self.links

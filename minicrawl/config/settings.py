@@ -124,7 +124,7 @@ class Settings:
     @property
     def asks_beside(self) -> bool:
         """True if the crawl also requests URLs that are not its pages, such as assets and files."""
-        return self.storing.checks_links or self.keeps_files
+        return bool(self.storing.check) or self.storing.requisites or self.keeps_files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,20 +2,16 @@
 The search index writes it; reports read it. A store without an index has none.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from minicrawl.report.snapshot import Pages
-
+Pages = NDArray[np.int64]
 
 NEAR_DUPLICATES_FILE = "near-duplicates"
 _HEADER = struct.Struct("<8sIq")

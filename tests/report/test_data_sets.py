@@ -159,9 +159,6 @@ def test_since_refuses_a_folder_that_is_no_data_set(
     assert "manifest.json" in refusal(capsys, *export)
 
 
-# ---------------------------------------------------------------- the tools that read them
-
-
 @pytest.fixture(scope="module")
 def rows(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows") / "set"
@@ -191,9 +188,6 @@ def test_datasets_of_hugging_face_reads_it(
     table = datasets.load_dataset(str(rows), split="train", cache_dir=str(tmp_path))
     assert len(table) == PAGES + 1
     assert table.features["links"]
-
-
-# ---------------------------------------------------------------- Common Crawl's columnar index
 
 
 @pytest.fixture(scope="module")

@@ -93,7 +93,6 @@ def archive(
 
 
 def _replay(store: Path, report: Path, count: int, *, as_json: bool) -> None:
-    """Replay a sample of pages, list their qualities, and write the HTML page."""
     from minicrawl.archive.replay import ReplayedArchive
     from minicrawl.crawl.rendering.pool import find_browser
     from minicrawl.own_files import replacing
@@ -123,7 +122,6 @@ def _replay(store: Path, report: Path, count: int, *, as_json: bool) -> None:
 
 
 def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
-    """Show the number and size of records."""
     with _opened(store, folder) as (reader, lost):
         totals = reader.index.totals(reader.end)
         facts = {f"{kind.name.lower()} records": records for kind, records, _ in totals}
@@ -138,7 +136,6 @@ def _describe(store: Path, folder: Path | None, *, as_json: bool) -> None:
 
 
 def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
-    """List damaged records, and exit 1 if there are any."""
     from minicrawl.archive.reader import verify
 
     with _opened(store, folder) as (reader, lost):
@@ -153,7 +150,6 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
 
 
 def _verify_files(files: list[Path], *, as_json: bool) -> None:
-    """List what is wrong in WARC, WACZ and CDXJ files, and exit 1 if anything is."""
     from minicrawl.fetch.warc.verification import Verification
 
     verification, wrong = Verification(), list[str]()

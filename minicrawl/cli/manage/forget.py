@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -10,9 +9,6 @@ from minicrawl.cli.output import show_facts, show_json, warn
 from minicrawl.cli.parameters import number, option, switch, with_options
 from minicrawl.cli.store_options import json_option, own_store_option
 from minicrawl.wording import visible
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

@@ -87,7 +87,6 @@ class FormatName(click.Choice[str]):
 
 
 def _needs_pages(given: Mapping[str, Any]) -> bool:
-    """Return whether the output comes from kept pages."""
     named = _format_name(given["file"], given["name"], given["shard_bytes"])
     suffix = format_of(given["file"], named)
     has_contents = suffix in WEB_ARCHIVES or bool(contents_of(suffix))
@@ -259,7 +258,6 @@ def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:
 
 
 def _tell_of(file: Path, snapshot: Snapshot, rows: RowCount, *, as_json: bool) -> None:
-    """Print the number of rows, and the error of the importance."""
     if as_json:
         importance = convergence_text(convergence_of(snapshot))
         places = file.iterdir() if file.is_dir() else [file]

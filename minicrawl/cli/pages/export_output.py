@@ -6,10 +6,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 import click
 
+from minicrawl.archive.warc.capture import Capture
 from minicrawl.archive.warc.wacz import WaczKey, write_wacz
 from minicrawl.archive.warc.writer import write_warc
 from minicrawl.cli.progress_bar import progress
@@ -39,9 +40,6 @@ from minicrawl.report.selected_pages import COLUMNS, Block, PageSelection, block
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import questions, tables
 from minicrawl.wording import visible
-
-if TYPE_CHECKING:
-    from minicrawl.archive.warc.capture import Capture
 
 T = TypeVar("T")
 
@@ -144,7 +142,8 @@ class Export:
             counted = rows.of_each(lines(self.snapshot, rows.leave_out))
             return lambda file: file.writelines(counted)
         if suffix in WEB_ARCHIVES:
-            captures, made_at = rows.of_each(self._captures()), self._read_until()
+            captures = rows.of_each(self._captures())
+            made_at = questions.last_reading(self.snapshot.connection)
             about = facts_of(self.snapshot)
             if suffix == "wacz":
                 return lambda file: write_wacz(captures, file, made_at, about, self.key)
@@ -165,7 +164,6 @@ class Export:
         return lambda file: rows.correct(write(rows.of_blocks(pieces), file, columns))
 
     def _pages(self) -> tuple[Iterable[Block], Sequence[str]]:
-        """Return the rows of pages, and their columns."""
         pages = blocks(self.snapshot, self.selected, self.ranks, self.progress)
         if self.rows.permitted is not None:
             pages = self.rows.permitted.of(pages)
@@ -178,9 +176,6 @@ class Export:
         rows = self.rows
         return captures(self.snapshot, self.selected, self.progress, rows.leave_out, rows.permitted)
 
-    def _read_until(self) -> float:
-        return questions.last_reading(self.snapshot.connection)
-
     def _row_writer(self) -> Writer:
         if self.suffix != "parquet":
             return WRITERS[self.suffix]
@@ -189,15 +184,15 @@ class Export:
         return partial(write_parquet, row_group_bytes=group, most_bytes=most, types=types)
 
     def _write_data_set(self, shard_bytes: int) -> None:
-        """Write a folder of files, with its manifest and its data card."""
         snapshot, rows, columns = self.snapshot, self.rows, list[str]()
         made = DataSet(self.file, shard_bytes)
         made.prepare(force=self.force)
+        made_at = questions.last_reading(snapshot.connection)
         if rows.permitted is None and tables.archive_end(snapshot.connection) is not None:
             rows.permitted = PermittedPages(snapshot, None)
         if self.suffix in WEB_ARCHIVES:
             about, name = facts_of(snapshot), snapshot.path.stem
-            made.write_warcs(rows.of_each(self._captures()), self._read_until(), about, name)
+            made.write_warcs(rows.of_each(self._captures()), made_at, about, name)
         else:
             blocks, names = self._pages()
             columns += names
@@ -207,7 +202,7 @@ class Export:
             {
                 "software": software(),
                 "store": snapshot.path.name,
-                "read_until": self._read_until(),
+                "read_until": made_at,
                 "since": self.since,
                 "purpose": self.purpose,
                 "columns": columns,

@@ -63,7 +63,6 @@ def plot(store: Path, file: Path, graph_of: str, *, as_json: bool) -> None:
 
 
 def _hosts(store: Path, graph_of: str) -> "tuple[Pages, HostLinks]":
-    """Return the hosts with the most pages, and the links between them."""
     from minicrawl.report.selected_graph import HostGraph
     from minicrawl.report.selected_pages import PageSelection
     from minicrawl.report.site.crawl_picture import MOST_HOSTS

@@ -71,7 +71,10 @@ def status(
     progress = crawl_status.status(store)
     repeating = mirrors(store) if wants_mirrors else []
     parts = stored_parts(store) if wants_stored else []
-    live = dict(_live(store))
+    live = {}
+    with suppress(MinicrawlError):
+        reply = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
+        live["crawl"] = f"{reply['state']}, process {reply['pid']}"
     is_large = progress.pages_known > samples.MOST_AT_ONCE
     linked = content = None
     with snapshot(store) if wants_graph or wants_stored or not is_large else nullcontext() as view:
@@ -106,13 +109,6 @@ def status(
     if sample is not None:
         click.echo()
         show_facts(sample_facts(sample, time.time()))
-
-
-def _live(store: Path) -> Iterator[tuple[str, str]]:
-    """Yield the state of a running crawl, if there is one."""
-    with suppress(MinicrawlError):
-        reply = ask(store, ControlRequest(verb=Verb.SHOW), _PATIENCE_S)
-        yield "crawl", f"{reply['state']}, process {reply['pid']}"
 
 
 def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,13 @@
 """Archived pages with the files that they need, for web archives."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
+from minicrawl.archive.warc.capture import Capture
 from minicrawl.config.parts import FILES
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.ports import Progress
@@ -30,9 +28,6 @@ from minicrawl.store.reader import earlier_file
 from minicrawl.web.html.references import references
 from minicrawl.web.scope import pattern_of
 from minicrawl.web.urls import canonical, origin, split
-
-if TYPE_CHECKING:  # reports that show a few links start without the parsers
-    from minicrawl.archive.warc.capture import Capture
 
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 

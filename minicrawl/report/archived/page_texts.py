@@ -198,7 +198,6 @@ TextMaker = Callable[[str, str], str]
 def _made(
     names: Sequence[str], makers: Sequence[TextMaker], markup: str, url: str
 ) -> list[str] | str:
-    """Return the texts of a page, or why it has none."""
     texts = list[str]()
     for name, make in zip(names, makers, strict=True):
         try:

@@ -66,8 +66,6 @@ def write_graph_folder(drawing: Drawing, folder: Path, *, of_hosts: bool) -> int
 
 
 def _nodes(drawing: Drawing, *, of_hosts: bool) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the id of each vertex, and its name."""
-
     def reversed_name(host: str) -> str:
         return host if is_address(host) else ".".join(reversed(host.split(".")))
 

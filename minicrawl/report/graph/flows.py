@@ -133,7 +133,6 @@ def linked_from(snapshot: Snapshot, page: int) -> list[int]:
 
 
 def _written(page: int, spending: Spending, *, is_copy: bool) -> tuple[list[int], list[int]]:
-    """Return the links of a page, and the weight of each."""
     links, weights = ([*spending.unpaid], []) if is_copy else map(list, spending[:2])
     links += [page] * spending.self_link
     usual = PARTS if weights else 1

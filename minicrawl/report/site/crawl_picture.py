@@ -128,7 +128,6 @@ def _over_time(title: str, y_label: str, samples: Samples, **lines: Value) -> Fi
 
 
 def _pace(samples: Samples) -> Figure:
-    """Return a figure of pages per second between successive samples."""
     points = [
         (later.running_s, (later.crawled - sooner.crawled) / (later.running_s - sooner.running_s))
         for sooner, later in pairwise(samples)
@@ -153,7 +152,6 @@ def _degrees(title: str, degrees: DegreeDistribution) -> Figure:
 
 
 def _draw_fit(axes: Any, degrees: DegreeDistribution) -> None:
-    """Draw the power law fitted to the tail."""
     if degrees.exponent is None or not degrees.is_power_law:
         return
     least = TAIL - 0.5

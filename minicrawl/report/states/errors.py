@@ -102,7 +102,6 @@ def _kinds(
 
 
 def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:
-    """Yield the hosts with most of these pages."""
     hosts = snapshot.host_of[pages]
     order = np.argsort(hosts, kind="stable")
     host_ids, starts, counts = np.unique(hosts[order], return_index=True, return_counts=True)

@@ -103,9 +103,6 @@ def test_a_store_without_links_is_refused(tmp_path: Path, ask: Ask) -> None:
         ask(seen, A)
 
 
-# ---------------------------------------------------------------- a crawl that goes on
-
-
 def _givers_by_page(path: Path) -> dict[str, set[str]]:
     """Return the givers of every page, from the flows of the whole store."""
     with snapshot(path) as seen:
