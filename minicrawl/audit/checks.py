@@ -10,8 +10,6 @@ warning  they get the page late, or in a bad state
 notice   worth a look; may be intended
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from operator import attrgetter
 from pathlib import Path
@@ -70,12 +68,12 @@ def _chained(site: AuditedSite) -> Mask:
 
 
 def _failing(site: AuditedSite) -> Mask:
-    is_failing = site.is_in(State.SERVER_ERROR) & (site.answers.status >= _SERVER_ERROR)
+    is_failing = site.is_in(State.SERVER_ERROR) & (site.status >= _SERVER_ERROR)
     return is_failing & (site.verdicts == LinkVerdict.DEAD)
 
 
 def _temporary(site: AuditedSite) -> Mask:
-    is_temporary = site.is_in(State.MOVED) & np.isin(site.answers.status, _TEMPORARY)
+    is_temporary = site.is_in(State.MOVED) & np.isin(site.status, _TEMPORARY)
     return site.own & is_temporary & (site.links.to > 0)
 
 
@@ -117,7 +115,7 @@ _DETECTORS: dict[str, find.Detector] = {
     "structured-data-broken": find.has("bad_json"),
     "meta-refresh": find.has("refresh"),
     "meta-refresh-now": find.own(
-        lambda site: site.is_in(State.MOVED) & (site.answers.status == _OK), group=by_end
+        lambda site: site.is_in(State.MOVED) & (site.status == _OK), group=by_end
     ),
     "charset-conflict": find.more("charset_conflict"),
     "id-duplicate": find.more("repeated_ids"),
@@ -168,10 +166,10 @@ _DETECTORS: dict[str, find.Detector] = {
     ),
     "csp-missing": find.lacks("csp"),
     # speed
-    "slow": find.own(find.slow, attrgetter("answers.seconds")),
+    "slow": find.own(find.slow, attrgetter("seconds")),
     "slow-first-byte": find.own(
-        lambda site: site.was_read & (site.answers.first_byte_s > _LATE_S),
-        attrgetter("answers.first_byte_s"),
+        lambda site: site.was_read & (site.first_byte_s > _LATE_S),
+        attrgetter("first_byte_s"),
     )._replace(needs=find.TIMED),
     "page-large": find.more("size", _LARGE),
     "page-heavy": find.finding(HEAVY_PAGE, numbered=True),

@@ -3,8 +3,6 @@
 A detector gets the columns of a site and returns the pages that have the issue, as a mask.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from operator import attrgetter
 from typing import NamedTuple
@@ -186,7 +184,7 @@ def endless(site: AuditedSite) -> Mask:
 
 
 def slow(site: AuditedSite) -> Mask:
-    return site.own & site.was_read & (site.answers.seconds > _SLOW_S)
+    return site.own & site.was_read & (site.seconds > _SLOW_S)
 
 
 def near_duplicate(site: AuditedSite) -> Mask:

@@ -8,8 +8,6 @@ The facts of a page are about 80 bytes, and a check is about one number of each 
 References stay in memory, as most pages have few.
 """
 
-from __future__ import annotations
-
 import os
 import weakref
 from tempfile import TemporaryFile

@@ -295,7 +295,7 @@ def audit_of(
         LINKS: "" if snapshot.frontier.terms.links else "needs links: crawl with --links",
         LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
         CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",
-        TIMED: "" if site.answers.first_byte_s.any() else "needs response times: crawl again",
+        TIMED: "" if site.first_byte_s.any() else "needs response times: crawl again",
     }
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
     missing = {name for name, _ in skipped}

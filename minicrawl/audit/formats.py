@@ -1,7 +1,5 @@
 """Findings of an audit as JSON, CSV, SARIF and JUnit, and the formats by suffix."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from itertools import groupby

@@ -9,8 +9,6 @@ A file has a line for each, with `#` before a comment; patterns have `*` for any
 A line that has ended ignores nothing.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Sequence
 from datetime import date

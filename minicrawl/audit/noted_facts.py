@@ -7,8 +7,6 @@ Laws: a kill loses one round at most, which is read again. Damaged records are s
 reports them. Facts need a page's markup: a store with `--keep text`, or with nothing, has none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -10,8 +10,6 @@ fit into one array, and references to other URLs, of which most pages have none:
 Comments, scripts, templates, drawings and <noscript> are skipped: no tag in them is a fault.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -11,8 +11,6 @@ fault has a look-alike that is none:
     Warning: x() in a.php on line 3   error_texts 1     the same inside <pre>, as manuals show it
 """
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

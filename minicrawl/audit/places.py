@@ -4,8 +4,6 @@ A fault with a target is where the page names the target; another one is at the 
 is about. A fault of the headers has no place in the markup.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

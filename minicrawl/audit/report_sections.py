@@ -1,7 +1,5 @@
 """Findings of an audit as sections of the site report; the first one leads it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 

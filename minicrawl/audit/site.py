@@ -85,17 +85,6 @@ class Places(NamedTuple):
     names: Callable[[Column], list[str]]
 
 
-class Answers(NamedTuple):
-    """Last response of each page: its status, and seconds from the request to its end and head.
-
-    0 stands for what is unknown.
-    """
-
-    status: Column
-    seconds: Column
-    first_byte_s: Column
-
-
 class AuditedSite:
     """Facts of all pages of a store, as arrays and masks with one entry per page."""
 
@@ -203,14 +192,28 @@ class AuditedSite:
         return column
 
     @cached_property
-    def answers(self) -> Answers:
-        """Status and times of the last response of each page."""
+    def _answers(self) -> tuple[Column, Column, Column]:
         statuses = np.zeros(len(self), np.int16)
         seconds, first_byte_s = np.zeros((2, len(self)), np.float16)
         for rows in request_log.last_answers(self.seen.connection):
             pages, status, *times = map(list, zip(*rows, strict=True))
             statuses[pages], (seconds[pages], first_byte_s[pages]) = status, times
-        return Answers(statuses, seconds, first_byte_s)
+        return statuses, seconds, first_byte_s
+
+    @property
+    def status(self) -> Column:
+        """Status of the last response; 0 without one."""
+        return self._answers[0]
+
+    @property
+    def seconds(self) -> Column:
+        """Duration of the last request in seconds."""
+        return self._answers[1]
+
+    @property
+    def first_byte_s(self) -> Column:
+        """Seconds from the last request to the head of its response; 0 if unknown."""
+        return self._answers[2]
 
     @cached_property
     def depth(self) -> Column:

@@ -5,8 +5,6 @@ themselves. `lastmod` is when the crawl found that a page had changed, or found 
 50,000 pages the file is an index of `sitemap-1.xml`, `sitemap-2.xml`, … beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from xml.sax.saxutils import escape
 

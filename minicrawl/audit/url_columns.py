@@ -10,8 +10,6 @@ Names of folders would take more memory than all columns together: pages are gro
 the name of a group is read from the URL of one of its pages.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

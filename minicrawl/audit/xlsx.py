@@ -1,7 +1,5 @@
 """Findings of an audit as a workbook of spreadsheets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
 from typing import BinaryIO

@@ -16,10 +16,15 @@ from inspect import isawaitable
 
 from minicrawl.crawl.events import Listener, Warned, nobody_listens
 from minicrawl.crawl.progress import Progress
-from minicrawl.crawl.workers.scoring import OwnScorer, PageRead, ProgramScorer, page_read
+from minicrawl.crawl.workers.scoring import (
+    EnqueuedLink,
+    OwnScorer,
+    PageRead,
+    ProgramScorer,
+    page_read,
+)
 from minicrawl.errors import UsageError
-from minicrawl.model import OwnRequest, ParsedPage, Response
-from minicrawl.web.urls import ResolvedUrl
+from minicrawl.model import ParsedPage, Response
 
 ON_ERROR = ("stop", "retry", "skip")
 """Reactions to `on_page` raising: end the crawl, call it again first, or go on without it."""
@@ -29,9 +34,7 @@ CALL_AGAIN_S = 0.5
 """Pause before the second call; it doubles for each further one."""
 
 
-def _with_links(
-    parsed: ParsedPage, added: Sequence[tuple[ResolvedUrl, OwnRequest | None]]
-) -> ParsedPage:
+def _with_links(parsed: ParsedPage, added: Sequence[EnqueuedLink]) -> ParsedPage:
     """Return the page with the `added` links, without words, behind its own."""
     new = {link.url: link.original for link, _ in added}
     own = {link.url: own for link, own in added if own is not None}

@@ -8,8 +8,6 @@ layout   three lengths; then title, URL and so on as JSON, the body, the boilerp
          normalized, if that is not simply lower case
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from functools import cached_property

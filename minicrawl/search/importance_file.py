@@ -1,7 +1,5 @@
 """Importance of all pages in a file beside the index, so that a search needs no store."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

@@ -5,8 +5,6 @@ its pages has changed. The table is written before the notes mark all pages as s
 crash in between only costs the work.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from functools import lru_cache

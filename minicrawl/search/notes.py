@@ -10,8 +10,6 @@ unsorted    pages whose signatures changed since near-duplicates were found
 watermark   place in the archive and step of the log up to which the index is complete
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 from array import array

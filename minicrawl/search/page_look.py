@@ -10,8 +10,6 @@ with the store:
     colors = ["link=#8a1c1c", "dark-link=#ff9e9e"]
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from html import escape

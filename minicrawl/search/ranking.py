@@ -33,8 +33,6 @@ site decides nothing, however often it repeats itself. For example, if links fro
 without the words say "bill clinton", its phrase part is 0.89.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence

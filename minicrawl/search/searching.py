@@ -5,8 +5,6 @@ the index but in an array beside it, so that new ranks change the order immediat
 reindexing.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

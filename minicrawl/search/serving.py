@@ -5,8 +5,6 @@ separate thread, on the last committed index. Only the importance array beside t
 written. The page is protected like the dashboard, with a new token each time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

@@ -24,8 +24,6 @@ places   of a word, counted in words; the title comes first, then the text
 where    sum of the bits below, and 16 times the number of words of the title if it has the word
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

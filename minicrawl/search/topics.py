@@ -4,8 +4,6 @@ Laws: the words of a topic are those of its indexed pages; title, headings, text
 equally. A topic without a query word is not excluded; if no topic has one, all have equal parts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain

@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from threading import Thread
-from typing import IO, Any, cast
+from typing import IO, Any, NamedTuple, cast
 
 from minicrawl import ext
 from minicrawl.config.values.access import SECRET, why_no_header
@@ -32,6 +32,13 @@ from minicrawl.web.urls import LONGEST, ResolvedUrl, host, posted, resolve
 
 SCORING_S = 10.0
 """Longest time that a scorer may take for a page."""
+
+
+class EnqueuedLink(NamedTuple):
+    """Link that a program added to a page, with its request if that is not a plain GET."""
+
+    link: ResolvedUrl
+    own: OwnRequest | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +59,7 @@ class PageRead:
     Together with the URL, a key that stays the same if a page is handed over again after a kill.
     """
     strip_marks: bool = field(default=True, repr=False)
-    enqueued: list[tuple[ResolvedUrl, OwnRequest | None]] = field(
-        default_factory=list, repr=False, compare=False
-    )
-    """Links that a program has added, each with its request if that is not a plain GET."""
+    enqueued: list[EnqueuedLink] = field(default_factory=list, repr=False, compare=False)
 
     @property
     def text(self) -> str:
@@ -91,7 +95,7 @@ class PageRead:
             resolved = ResolvedUrl(posted(resolved.url, body))
         if resolved is None or resolved.url == self.url or len(resolved.url) > LONGEST:
             return False
-        self.enqueued.append((resolved, own))
+        self.enqueued.append(EnqueuedLink(resolved, own))
         return True
 
 

@@ -1,7 +1,5 @@
 """Options for a search page, to serve or to write."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -4,8 +4,6 @@ Law: an anchor text belongs to the page that its URL stands for, once per linkin
 to the page that the link is on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 

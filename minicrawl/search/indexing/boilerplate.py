@@ -4,8 +4,6 @@ Laws: whether a line is boilerplate depends only on a sample of the pages of its
 can be found, but has little weight.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -7,8 +7,6 @@ tries again later. Work proportional to the whole index, such as updating anchor
 pages, is done rarely.
 """
 
-from __future__ import annotations
-
 import select
 import sys
 import time

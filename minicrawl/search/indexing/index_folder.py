@@ -3,8 +3,6 @@
 Laws: one process writes it at a time. An unusable index is rebuilt, never repaired.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

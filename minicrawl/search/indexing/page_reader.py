@@ -8,8 +8,6 @@ has cut is said in the page. After many slow pages, deadlines become short, so t
 cannot take hours, however many they are. Pages are returned in the requested order.
 """
 
-from __future__ import annotations
-
 import gc
 import marshal
 import sys
@@ -79,7 +77,7 @@ class ReadPage(NamedTuple):
         return marshal.dumps((self.place, self.url, text, *self[3:]))
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> ReadPage | None:
+    def from_bytes(cls, content: bytes) -> "ReadPage | None":
         """Return the page from the result of `as_bytes`, or None for an empty one."""
         if not content:
             return None

@@ -8,8 +8,6 @@ all pages are read.
 round   a batch of pages: read, links noted, added, committed
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from email.utils import parsedate_to_datetime

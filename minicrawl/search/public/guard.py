@@ -14,8 +14,6 @@ Behind a proxy, the client is the last entry of X-Forwarded-For, but only if the
 and the connection comes from a private address. Otherwise everybody could be any client.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter, OrderedDict

@@ -3,8 +3,6 @@
 Links are relative, so that a proxy may serve the page below any path.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from email.utils import formatdate
 from html import escape

@@ -5,8 +5,6 @@ searches, further ones are refused; `guard` limits what a client may cost. No me
 names a file of this machine.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

@@ -5,8 +5,6 @@ first if the query has these words and nothing else. Laws: a pin shows only page
 and a file with a mistake is refused as a whole.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping

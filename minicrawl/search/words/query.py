@@ -9,8 +9,6 @@ Law: every text is a query or is refused with a reason; no character in it is sy
     -site:...       not these; also -title:, -url:, -lang: and -type:
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 Law: a snippet is text of the page as it stands; marks are offsets in it, not markup.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence

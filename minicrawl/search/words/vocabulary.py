@@ -21,8 +21,6 @@ side by side. A word is also split where a sign between two words is missing:
     cmak ebuild type      -> cmake build type
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Protocol

@@ -4,8 +4,6 @@ Laws: texts are UTF-8, normalized for comparison, and every byte of a non-ASCII 
 a word. Only the first places of a word are considered, so that long texts are cheap.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
