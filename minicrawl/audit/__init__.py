@@ -12,7 +12,6 @@ causes           what one change mends: a file, a host, a folder, a group of pag
 places           the place of a fault on a page
 findings         runs the checks, and compares what they find with an earlier result
 built_site       a built folder as a site, and the crawl of a site before its audit
-formats          JSON, CSV, SARIF and JUnit
-xlsx             a workbook of spreadsheets
+formats          JSON, CSV, SARIF, JUnit and a workbook of spreadsheets
 report_sections  sections of the site report
 """

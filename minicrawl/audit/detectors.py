@@ -132,12 +132,8 @@ def linked(kind: Find) -> Detector:
     return Detector(kind, LINKS)
 
 
-def dead(site: AuditedSite) -> Mask:
-    return site.dead
-
-
-def noindex(site: AuditedSite) -> Mask:
-    return site.noindex
+dead: Find = attrgetter("dead")
+noindex: Find = attrgetter("noindex")
 
 
 def canonical_loop(site: AuditedSite) -> Mask:

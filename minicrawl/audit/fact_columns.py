@@ -11,7 +11,7 @@ References stay in memory, as most pages have few.
 import os
 import weakref
 from tempfile import TemporaryFile
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +24,6 @@ from minicrawl.store.derived.facts import FactsRow, facts_in_blocks
 NO_TARGET, UNKNOWN = -1, -2
 _HEADS = ("canonical", "next", "prev")
 _OFFSETS: dict[str, int] = {name: field[1] for name, field in (LAYOUT.fields or {}).items()}
-
-
-class Alternate(NamedTuple):
-    """Language versions as pairs: a page, and the version that it names, or `UNKNOWN`."""
-
-    pages: NDArray[np.int32]
-    targets: NDArray[np.int32]
 
 
 class FactColumns:
@@ -52,17 +45,15 @@ class FactColumns:
         for rows in facts_in_blocks(snapshot.path, snapshot.connection):
             pages = np.array([row.page for row in rows], np.int32)
             self.has[pages] = True
-            self._write_numbers(pages, rows)
+            first = int(pages[0])
+            block = np.zeros(int(pages[-1]) - first + 1, LAYOUT)
+            block[pages - first] = np.frombuffer(b"".join(row.numbers for row in rows), LAYOUT)
+            for name in LAYOUT.names or ():
+                os.pwrite(self._file, block[name].tobytes(), self._place(name, first))
             self._add_references(pages, rows)
-        self.alternates = Alternate(*np.concatenate(self._versions, axis=1))
+        self.alternates = np.concatenate(self._versions, axis=1)
+        """Pages, and the language version that each names, or `UNKNOWN`."""
         self._versions.clear()
-
-    def _write_numbers(self, pages: NDArray[np.int32], rows: list[FactsRow]) -> None:
-        first = int(pages[0])
-        block = np.zeros(int(pages[-1]) - first + 1, LAYOUT)
-        block[pages - first] = np.frombuffer(b"".join(row.numbers for row in rows), LAYOUT)
-        for name in LAYOUT.names or ():
-            os.pwrite(self._file, block[name].tobytes(), self._place(name, first))
 
     def _add_references(self, pages: NDArray[np.int32], rows: list[FactsRow]) -> None:
         givers = np.repeat(pages, [len(row.refs) // REFERENCE.itemsize for row in rows])

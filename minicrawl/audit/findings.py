@@ -183,9 +183,8 @@ class SiteAudit:
                 named = target if causes.scope in ("link", "file") else ""
                 read = markup(url) if number < _MOST_PLACED else ""
                 place = place_of(read, url, check.name, named)
-                shown = "" if place is None else str(place)
                 what = check.name, causes.scope, target, check.remedy
-                rows_of_causes.append(Cause(check.severity, -pages, *what, url, shown))
+                rows_of_causes.append(Cause(check.severity, -pages, *what, url, place))
         return rows_of_causes
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
@@ -290,7 +289,7 @@ def audit_of(
     keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
     lacks = {
         MARKUP: ""
-        if noted.has_markup and not keeps_text
+        if noted is not None and not keeps_text
         else "needs kept pages: crawl with --keep pages",
         LINKS: "" if snapshot.frontier.terms.links else "needs links: crawl with --links",
         LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",

@@ -9,7 +9,6 @@ reports them. Facts need a page's markup: a store with `--keep text`, or with no
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,18 +59,14 @@ class UrlKeys:
         return np.where(self._sorted[places] == keys, self._order[places], -1)
 
 
-class NotedFacts(NamedTuple):
-    """Result of `note_facts`: whether the store has markup, and the number of pages read now."""
+def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> int | None:
+    """Save the facts of the pages that were kept since the last call, and return their number.
 
-    has_markup: bool
-    pages: int
-
-
-def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> NotedFacts:
-    """Save the facts of the pages that were kept since the last call."""
+    Return None for a store without kept pages.
+    """
     end = tables.archive_end(snapshot.connection)
     if end is None or not archive_folder(snapshot.path).is_dir():
-        return NotedFacts(has_markup=False, pages=0)
+        return None
     with kept_pages(snapshot) as archive:
         name, until = archive.identity(), facts_until(snapshot.path, snapshot.connection)
         # Another name means that the archive was rewritten, as by `forget`: places in it changed,
@@ -90,7 +85,7 @@ def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> NotedFa
                 noting.listed,
             )
             progress((reached - begin) / max(archive.end - begin, 1))
-    return NotedFacts(has_markup=True, pages=pages)
+    return pages
 
 
 def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int, int]], int]]:

@@ -5,7 +5,6 @@ is about. A fault of the headers has no place in the markup.
 """
 
 import re
-from typing import NamedTuple
 
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.urls import canonical
@@ -40,18 +39,8 @@ _TAGS = (
 _TAG_OF = [(re.compile(names), re.compile(tag, re.IGNORECASE)) for names, tag in _TAGS]
 
 
-class FaultPlace(NamedTuple):
-    """Line of the markup, from 1, and the tag there, shortened."""
-
-    line: int
-    tag: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.tag}"
-
-
-def place_of(markup: str, url: str, issue: str, target: str) -> FaultPlace | None:
-    """Return where a page has a fault; None if it is nowhere in the markup.
+def place_of(markup: str, url: str, issue: str, target: str) -> str:
+    """Return the line of a fault of a page, from 1, and the tag there; "" if it is nowhere in it.
 
     With a target, the place is where the page names it, if it does.
     """
@@ -65,7 +54,13 @@ def place_of(markup: str, url: str, issue: str, target: str) -> FaultPlace | Non
             ),
             None,
         )
-    return None if at is None else _place(markup, at)
+    if at is None:
+        return ""
+    begin = max(markup.rfind("<", 0, at + 1), at - _LONGEST_TAG)
+    end = markup.find(">", at)
+    tag = " ".join(markup[begin : len(markup) if end < 0 else end + 1].split())
+    shown = tag if len(tag) <= _LONGEST_TAG else f"{tag[: _LONGEST_TAG - 1]}…"
+    return f"line {markup.count(chr(10), 0, at) + 1}: {shown}"
 
 
 def _named_at(markup: str, url: str, target: str) -> int | None:
@@ -80,11 +75,3 @@ def _named_at(markup: str, url: str, target: str) -> int | None:
         if fragment == name and (canonical(written, url) if written else url) == page:
             return named.start()
     return None
-
-
-def _place(markup: str, at: int) -> FaultPlace:
-    begin = max(markup.rfind("<", 0, at + 1), at - _LONGEST_TAG)
-    end = markup.find(">", at)
-    tag = " ".join(markup[begin : len(markup) if end < 0 else end + 1].split())
-    shown = tag if len(tag) <= _LONGEST_TAG else f"{tag[: _LONGEST_TAG - 1]}…"
-    return FaultPlace(markup.count("\n", 0, at) + 1, shown)

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from minicrawl.audit.fact_columns import NO_TARGET, Alternate, FactColumns
+from minicrawl.audit.fact_columns import NO_TARGET, FactColumns
 from minicrawl.audit.ignores import Ignore, ignored
 from minicrawl.audit.link_columns import Column, LinkColumns, link_columns
 from minicrawl.audit.noted_facts import UrlKeys, is_future
@@ -347,7 +347,7 @@ class AuditedSite:
         return self.html & (target >= 0) & is_wanted[np.maximum(target, 0)]
 
     @property
-    def alternates(self) -> Alternate:
+    def alternates(self) -> Column:
         """Language versions."""
         return self._facts.alternates
 

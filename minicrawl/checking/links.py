@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.checking.link_asker import VALID_S, BodyReader, Hops, LinkAsker, came_to_their_end
-from minicrawl.checking.requisites import keep_files, keep_requisites
+from minicrawl.checking.requisites import kept_files
 from minicrawl.checking.soft_404s import MissingPages
 from minicrawl.checking.targets import (
     Sources,
@@ -58,11 +58,11 @@ async def check_links(crawler: Crawler) -> None:
     asker = LinkAsker(crawler)
     await _check_again(context, asker)  # first: what is there again is no longer broken below
     if storing.requisites:
-        kept_files = await _keep_requisites(context, asker)
-        emit(Noted(text=f"kept {counted(kept_files, 'page requisite')}"))
+        number = await _keep_requisites(context, asker)
+        emit(Noted(text=f"kept {counted(number, 'page requisite')}"))
     if context.settings.keeps_files:
-        kept_files = await _keep_linked_files(context, asker)
-        emit(Noted(text=f"kept {counted(kept_files, 'linked file')}"))
+        number = await _keep_linked_files(context, asker)
+        emit(Noted(text=f"kept {counted(number, 'linked file')}"))
     if storing.check:
         external, assets = "external" in storing.check, "assets" in storing.check
         clock = context.clock
@@ -104,10 +104,11 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
         targets = await targets_of(view, context.emit)
     needed = targets.assets
     leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
-    files, rows = await keep_requisites(context, asker, leading_on, _failed_lately(context))
-    _keep(store, rows)
+    with kept_files(context, _failed_lately(context)) as requisites:
+        await requisites.run(asker, leading_on)
+    _keep(store, requisites.rows)
     keep_all_findings(store, needed, [], choices=targets.choices)
-    return files
+    return requisites.kept
 
 
 async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
@@ -119,9 +120,10 @@ async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
         if max_depth is not None:
             places = places[[depths[page] <= max_depth for page in places.tolist()]]
         linked = list(urls(view, places))
-    files, rows = await keep_files(context, asker, linked, _failed_lately(context))
-    _keep(store, rows)
-    return files
+    with kept_files(context, _failed_lately(context)) as files:
+        await files.ask(asker, linked, in_scope=True)
+    _keep(store, files.rows)
+    return files.kept
 
 
 def _failed_lately(context: CrawlContext) -> set[str]:

@@ -31,33 +31,12 @@ MOST_ROUNDS = 100
 """Limit of rounds, for an endless series of styles that import one another."""
 
 
-async def keep_requisites(
-    context: CrawlContext, asker: LinkAsker, needed: Mapping[str, bool], failed: Set[str]
-) -> tuple[int, list[CheckRow]]:
-    """Keep the requisites of pages that are not kept yet.
-
-    The values of `needed` tell whether a file may need more files. URLs in `failed` failed lately
-    and are not requested. Return the number of new responses, and the result of each request.
-    """
-    with _requisites(context, failed) as requisites:
-        await requisites.run(asker, needed)
-        return requisites.kept, requisites.rows
-
-
-async def keep_files(
-    context: CrawlContext, asker: LinkAsker, linked: Iterable[str], failed: Set[str]
-) -> tuple[int, list[CheckRow]]:
-    """Keep linked files that are not kept yet, as `keep_requisites` does."""
-    with _requisites(context, failed) as files:
-        await files.ask(asker, linked, in_scope=True)
-        return files.kept, files.rows
-
-
 @contextmanager
-def _requisites(context: CrawlContext, failed: Set[str]) -> Iterator["_Requisites"]:
+def kept_files(context: CrawlContext, failed: Set[str]) -> Iterator["KeptFiles"]:
+    """Open what keeps files. URLs in `failed` failed lately and are not requested."""
     folder = archive_folder(context.settings.storing.store)
     with closing(ArchiveReader(folder, _end(context))) as archive:
-        yield _Requisites(context, archive, failed)
+        yield KeptFiles(context, archive, failed)
 
 
 def _end(context: CrawlContext) -> int:
@@ -68,14 +47,15 @@ def _end(context: CrawlContext) -> int:
     return end
 
 
-class _Requisites:
-    """Requests requisites, and keeps the responses."""
+class KeptFiles:
+    """Requests files, and keeps the responses: their number, and the result of each request."""
 
     def __init__(self, context: CrawlContext, archive: ArchiveReader, failed: Set[str]) -> None:
         self.kept, self.rows = 0, list[CheckRow]()
         self._context, self._archive, self._failed = context, archive, failed
 
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
+        """Run all rounds. The values of `needed` tell whether a file may need more files."""
         names: set[str] = set()
         for _ in range(MOST_ROUNDS):
             new = {url: leads_on for url, leads_on in needed.items() if url not in names}

@@ -12,8 +12,7 @@ ranking               re-ranks the best pages
 searching             finds pages
 topics                ranks of topics, mixed by query
 importance_file       the importance of all pages, beside the index
-near_duplicates       finds pages with nearly the same text
-near_duplicate_pages  keeps the table of them up to date
+near_duplicates       finds pages with nearly the same text, and keeps the table of them
 serving               the search in a browser: alone and as a dashboard panel, and page/
 public                the search page for everybody
 static_site           a search page as files, for a static site

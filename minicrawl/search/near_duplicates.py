@@ -2,7 +2,9 @@
 
 Laws: a page is grouped with the first page that it resembles, never with one that only resembles a
 third page, so that no chain connects different pages. Nothing is dropped: the result is a table of
-pages beside the index, which can be deleted.
+pages beside the index, which can be deleted. Signatures find candidate pairs, and the texts decide;
+a pair is judged again only if one of its pages has changed. The table is written before the notes
+mark all pages as sorted, so that a crash in between only costs the work.
 
 original    the page of a group that became known first
 left        the shingles of a page without those that its host repeats; if few are left, two pages
@@ -11,14 +13,24 @@ left        the shingles of a page without those that its host repeats; if few a
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.report.near_duplicates import NearDuplicates
-from minicrawl.web.signatures import ALIKE, PLACES, Hashes, Signatures, likeness
+from minicrawl.report.near_duplicates import (
+    NearDuplicates,
+    keep_near_duplicates,
+    kept_near_duplicates,
+)
+from minicrawl.search.index import SearchIndex
+from minicrawl.web.signatures import ALIKE, PLACES, Hashes, Signatures, likeness, shingles
+
+if TYPE_CHECKING:
+    from minicrawl.search.notes import TextNotes
 
 Pages = NDArray[np.int64]
 
@@ -38,6 +50,7 @@ _BAND = 4
 At J = 0.7, one of the 32 rows agrees with probability 99.98 %.
 """
 _AT_ONCE = 50_000
+_TEXTS_REMEMBERED, _SITES_REMEMBERED = 2_000, 5_000
 
 
 Judge = Callable[[int, int], bool]
@@ -58,6 +71,60 @@ class ReadText(NamedTuple):
     title: str
     shingles: Hashes
     left: Hashes
+
+
+def find_near_duplicates(
+    folder: Path, store: str, index: SearchIndex, texts: "TextNotes", host_of: Callable[[int], int]
+) -> None:
+    """Bring the table of near-duplicates up to date."""
+    if texts.is_sorted and kept_near_duplicates(folder, store) is not None:
+        return
+    signed = texts.signed()
+    judge = _TextJudge(index, signed, host_of, texts.judged())
+    keep_near_duplicates(folder, store, found_among(signed, judge))
+    texts.keep_judged(judge.judged)
+
+
+class _TextJudge:
+    """Judge of pairs of pages, by their texts."""
+
+    def __init__(
+        self,
+        index: SearchIndex,
+        signed: SignedPages,
+        host_of: Callable[[int], int],
+        known: dict[tuple[int, int], bool],
+    ) -> None:
+        self._index, self._host_of, self._known = index, host_of, known
+        self._by_host: dict[int, list[int]] = defaultdict(list)
+        for page in signed.pages.tolist():
+            self._by_host[host_of(page)].append(page)
+        self.judged: dict[tuple[int, int], bool] = {}
+        self._text = lru_cache(_TEXTS_REMEMBERED)(self._read)
+        self._common = lru_cache(_SITES_REMEMBERED)(self._common_of)
+
+    def __call__(self, page: int, other: int) -> bool:
+        pair = page, other
+        is_alike = self._known.get(pair)
+        if is_alike is None:
+            is_alike = are_alike(self._text(page), self._text(other))
+        self.judged[pair] = is_alike
+        return is_alike
+
+    def _read(self, page: int) -> ReadText:
+        title, hashes = self._shingles(page)
+        left = np.setdiff1d(hashes, self._common(self._host_of(page)), assume_unique=True)
+        return ReadText(title, hashes, left)
+
+    def _common_of(self, host: int) -> Hashes:
+        """Return the shingles that a host repeats, from a sample of pages across it."""
+        pages = self._by_host[host]
+        chosen = pages[:: -(-len(pages) // SAMPLE)]
+        return common_among([self._shingles(page)[1] for page in chosen])
+
+    def _shingles(self, page: int) -> tuple[str, Hashes]:
+        entry = self._index.entry(page)
+        return ("", shingles("")) if entry is None else (entry.title, shingles(entry.body))
 
 
 def found_among(signed: SignedPages, is_alike: Judge) -> NearDuplicates:

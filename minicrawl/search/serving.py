@@ -122,18 +122,13 @@ def panel(store: Path) -> list[Route]:
     return SearchAnswers(store).routes("/api/texts")
 
 
-def search_page(store: Path, access: DashboardAccess) -> Guard:
-    """Return the guarded application of the search page."""
-    shown = [*page_routes(_FILES), *SearchAnswers(store).routes("/api")]
-    return Guard(Starlette(routes=shown), access)
-
-
 def serve_search(store: Path, port: int | None, say: Callable[[str], None]) -> None:
     """Serve the page until the process is told to end."""
     with listening(LOOPBACK, port) as listener:
         chosen = int(listener.getsockname()[1])
         token = secrets.token_urlsafe(24)
         access = DashboardAccess(port=chosen, names=frozenset((LOOPBACK,)), token=token)
-        server = LimitedServer(search_page(store, access))
+        shown = [*page_routes(_FILES), *SearchAnswers(store).routes("/api")]
+        server = LimitedServer(Guard(Starlette(routes=shown), access))
         say(f"http://{LOOPBACK}:{chosen}/#{token}")
         server.run_at(listener)

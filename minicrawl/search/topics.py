@@ -21,7 +21,6 @@ from minicrawl.store.derived.ranks import kept_topics
 from minicrawl.web.words import parts_by_counts, words_of
 
 USUAL_FAMILY = "pagerank"
-BY_TOPICS = "topics"
 _MOST_PAGES = 200
 _LONGEST = 5_000
 """Maximum characters of a text to count."""
@@ -61,11 +60,6 @@ class TopicMixture:
         parts = np.array(list(self.parts(query).values()), np.float32)
         mixed: Floats = parts @ self._ranks
         return mixed
-
-
-def is_by_topics(by: str) -> bool:
-    """Return True for `topics` or `topics:NAME`."""
-    return by.partition(":")[0] == BY_TOPICS
 
 
 def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:

@@ -227,9 +227,6 @@ class HeldOutSite:
         return doctype + whole
 
 
-# ---------------------------------------------------------------- faults
-
-
 def _texts(site: HeldOutSite) -> None:
     for title in ("", "   ", "&nbsp;"):
         site.fault("title-missing", title=title)

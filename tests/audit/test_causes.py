@@ -1,6 +1,5 @@
 """Causes: one row for each change that mends pages, with its target, its place and what to do."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -168,16 +167,13 @@ class TestPlaces:
         self, markup: str, issue: str, target: str, line: int
     ) -> None:
         place = place_of(markup, self.URL, issue, target)
-        assert place is not None
-        assert place.line == line
-        assert re.match(rf"line {line}: <", str(place))
+        assert place.startswith(f"line {line}: <")
 
     @pytest.mark.parametrize("issue", ["csp-missing", "link-dead"])
     def test_what_is_not_in_the_markup_has_no_place(self, issue: str) -> None:
-        assert place_of("<p>" + "<a href=x>" * 20_001, self.URL, issue, f"{HOST}/b") is None
-        assert place_of("<p>", self.URL, issue, "") is None
+        assert place_of("<p>" + "<a href=x>" * 20_001, self.URL, issue, f"{HOST}/b") == ""
+        assert place_of("<p>", self.URL, issue, "") == ""
 
     def test_a_long_tag_is_cut_and_an_open_one_ends_with_the_page(self) -> None:
         place = place_of(f"<title {'x' * 500}", self.URL, "title-long", "")
-        assert place is not None
-        assert len(place.tag) == 160
+        assert len(place.removeprefix("line 1: ")) == 160

@@ -170,7 +170,7 @@ def test_names_of_checks_of_packages_are_escaped_in_junit() -> None:
 def test_facts_of_pages_are_computed_once(store: Path) -> None:
     assert run(store) == 0
     with snapshot(store) as seen:
-        assert note_facts(seen, UrlKeys(seen), unreported).pages == 0
+        assert note_facts(seen, UrlKeys(seen), unreported) == 0
 
 
 def test_the_site_report_lists_issues_and_their_pages(store: Path, tmp_path: Path) -> None:

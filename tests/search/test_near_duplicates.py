@@ -54,9 +54,6 @@ def groups(texts: list[str]) -> list[tuple[int, int]]:
     return list(zip(found.pages.tolist(), found.originals.tolist(), strict=True))
 
 
-# ---------------------------------------------------------------- signatures
-
-
 def test_a_shingle_is_three_words_without_punctuation() -> None:
     assert len(shingles("one two three four")) == 2
     assert len(shingles("one two")) == len(shingles(" ,;")) == 0
@@ -90,9 +87,6 @@ def test_signatures_estimate_the_share_of_common_shingles(changes: int) -> None:
 @given(st.text())
 def test_every_text_can_be_signed(strange: str) -> None:
     signature(strange)
-
-
-# ---------------------------------------------------------------- groups
 
 
 def test_pages_join_the_first_page_that_they_resemble() -> None:
@@ -136,9 +130,6 @@ def test_shingles_of_four_pages_are_common_to_the_site() -> None:
     assert set(common_among(pages)) == set(shingles(repeated))
     assert not len(common_among(pages[:3]))
     assert not len(common_among([]))
-
-
-# ---------------------------------------------------------------- the table
 
 
 def test_the_table_has_originals_groups_and_first_pages() -> None:

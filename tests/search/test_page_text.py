@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 
 pytest.importorskip("selectolax")
 
-from minicrawl.search.indexing.page_text import AnchorText, page_text, simple_text
+from minicrawl.search.indexing.page_text import page_text, simple_text
 
 URL = "http://a.example/docs/page.html"
 
@@ -22,7 +22,7 @@ def test_invisible_content_is_omitted() -> None:
 def test_noscript_is_the_text_of_a_page_that_has_next_to_none() -> None:
     found = page_text("<p>Wait<noscript><h1>Post</h1>One post <a href=x>here</a></noscript>", URL)
     assert (found.headings, found.lines) == (("Post",), ("Wait", "Post", "One post here"))
-    assert found.anchors == (AnchorText("http://a.example/docs/x", "here"),)
+    assert found.anchors == (("http://a.example/docs/x", "here"),)
 
 
 def test_blocks_are_lines_and_headings_and_defined_terms_are_headings() -> None:
@@ -44,9 +44,9 @@ def test_links_are_resolved_like_in_a_crawl_and_have_their_words() -> None:
         "<a href='mailto:a@b'>m</a><a href='http://b.example'>b</a><a href='x'></a>"
     )
     assert page_text(markup, URL).anchors == (
-        AnchorText("http://a.example/other/x", "An x"),
-        AnchorText("http://a.example/other/?q", "q"),
-        AnchorText("http://b.example/", "b"),
+        ("http://a.example/other/x", "An x"),
+        ("http://a.example/other/?q", "q"),
+        ("http://b.example/", "b"),
     )
 
 

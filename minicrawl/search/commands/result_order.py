@@ -35,16 +35,17 @@ def finder_by(rank: str | None, store: Path, query: Query) -> Finder:
 
     If ranks of topics are mixed, print their weights for `query`.
     """
-    from minicrawl.search.topics import TopicMixture, is_by_topics
+    from minicrawl.search.topics import TopicMixture
 
     prepare_index(store)
     folder = search_folder(store)
     if rank is None:
         return Finder(folder)
     with snapshot(store) as view:
-        if not is_by_topics(rank) or kept_scores(view, rank) is not None:
+        name, _, family = rank.partition(":")
+        if name != "topics" or kept_scores(view, rank) is not None:
             return Finder(folder, scores(view, rank))
-        mixture = TopicMixture(view, SearchIndex(folder / FOLDER), rank.partition(":")[2])
+        mixture = TopicMixture(view, SearchIndex(folder / FOLDER), family)
     parts = (f"{topic} {share(part)}" for topic, part in mixture.parts(query).items())
     click.echo(f"topics: {visible(', '.join(parts))}", err=True)
     return Finder(folder, mixture.scores)

@@ -31,7 +31,6 @@ from minicrawl.report.archived.page_texts import TextMaker
 from minicrawl.search.indexing.page_text import (
     LONGEST_LINE,
     MOST_LINES,
-    AnchorText,
     PageText,
     page_text,
     simple_text,
@@ -72,9 +71,7 @@ class ReadPage(NamedTuple):
 
     def as_bytes(self) -> bytes:
         """Encode for another process of the same Python; pickle takes twice as long."""
-        title, headings, lines, frame, language, anchors, main = self.text
-        text = title, headings, lines, frame, language, tuple(map(tuple, anchors)), main
-        return marshal.dumps((self.place, self.url, text, *self[3:]))
+        return marshal.dumps((self.place, self.url, tuple(self.text), *self[3:]))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "ReadPage | None":
@@ -82,9 +79,7 @@ class ReadPage(NamedTuple):
         if not content:
             return None
         page = cls._make(marshal.loads(content))
-        text = PageText._make(page.text)
-        anchors = tuple(map(AnchorText._make, text.anchors))
-        return page._replace(text=text._replace(anchors=anchors))
+        return page._replace(text=PageText._make(page.text))
 
 
 class PageReader:

@@ -51,13 +51,6 @@ _HEADINGS = "h1,h2,h3,h4,h5,h6,dt"
 _BELOW_FOLDERS = re.compile(r"[^?#/][^?#]*")
 
 
-class AnchorText(NamedTuple):
-    """Link, with its words."""
-
-    url: str
-    words: str
-
-
 class PageText(NamedTuple):
     """Text of a page, by part."""
 
@@ -66,7 +59,8 @@ class PageText(NamedTuple):
     lines: tuple[str, ...] = ()
     frame: tuple[str, ...] = ()
     language: str = ""
-    anchors: tuple[AnchorText, ...] = ()
+    anchors: tuple[tuple[str, str], ...] = ()
+    """URLs of links, with their words."""
     main: tuple[str, ...] = ()
     """Lines of the main text; none if it is unknown."""
 
@@ -100,7 +94,7 @@ def simple_text(markup: str) -> PageText:
 
 def _anchors(
     tree: LexborHTMLParser, url: str, encoding: str, *, has_base: bool
-) -> Iterator[AnchorText]:
+) -> Iterator[tuple[str, str]]:
     base = tree.css_first("base[href]") if has_base else None
     own = (base and canonical(base.attributes.get("href") or "", url)) or url
     folder = own[: own.rindex("/") + 1]
@@ -114,7 +108,7 @@ def _anchors(
         below = _BELOW_FOLDERS.match(href)
         target = _resolved(href, folder) if below else canonical(href, own)
         if target and target != url:
-            yield AnchorText(target, words)
+            yield target, words
 
 
 @lru_cache(1 << 14)

@@ -1,17 +1,17 @@
 """Brings the search index of a store up to date, from archived pages.
 
 Laws: whenever the process is killed, the index has all pages up to its watermark, each once; work
-after the watermark is repeated. The archive is read in the order of writing. Anchor texts belong to
-the target page, whether it was read or not; indexed pages that got new anchors are updated after
-all pages are read.
+after the watermark is repeated. The archive is read in the order of writing. An anchor text belongs
+to the page that its URL stands for, read or not, once per linking site, and never to the page that
+the link is on; indexed pages that got new anchors are updated after all pages are read.
 
 round   a batch of pages: read, links noted, added, committed
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from email.utils import parsedate_to_datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -22,10 +22,9 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived.page_versions import kept_pages, taken_down_pages
-from minicrawl.report.snapshot import Snapshot, snapshot
+from minicrawl.report.snapshot import Snapshot, host_name, snapshot
 from minicrawl.search.entries import Entry
 from minicrawl.search.index import SearchIndex
-from minicrawl.search.indexing.anchors import AnchorFinder
 from minicrawl.search.indexing.boilerplate import HostLines, codes_of
 from minicrawl.search.indexing.index_folder import (
     WITH_PAGES,
@@ -38,14 +37,15 @@ from minicrawl.search.indexing.index_folder import (
     why_useless,
 )
 from minicrawl.search.indexing.page_reader import PageReader, ReadPage
-from minicrawl.search.near_duplicate_pages import find_near_duplicates
-from minicrawl.search.notes import Notes, Watermark
+from minicrawl.search.near_duplicates import find_near_duplicates
+from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words.word_forms import language_of
 from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import search_folder
 from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.web.signatures import signature
+from minicrawl.web.sites import site
 from minicrawl.web.words import indexed
 
 ROUND = 4_000
@@ -64,6 +64,7 @@ _MAY_BE_FOUND = (
     State.TYPE,
 )
 """States of unread pages that may be worth finding, by anchor texts."""
+_LINKS_REMEMBERED, _TARGETS_REMEMBERED = 500_000, 1 << 16
 _SHARE_OF_READING = 0.9
 _SHARE_OF_INDEXING = 0.97
 
@@ -146,7 +147,7 @@ class _Indexing:
         self._urls = UrlTable(partial(_urls_of, view.connection))
         self._lines: dict[int, HostLines] = {}
         self._gone = taken_down_pages(view.connection)
-        self._anchors = AnchorFinder(view, self._urls, self._gone)
+        self._anchors = _AnchorFinder(view, self._urls, self._gone)
         self._was_empty = not len(index)
         self._done_so_far = Indexed(0, 0, 0, 0)
 
@@ -338,6 +339,43 @@ class _Indexing:
         if host not in self._lines:
             self._lines[host] = self._notes.lines(host)
         return self._lines[host]
+
+
+class _AnchorFinder:
+    """Finder of the anchor texts that pages contribute to other pages."""
+
+    def __init__(self, view: Snapshot, urls: UrlTable, gone: Collection[int]) -> None:
+        """`gone` are the pages that were taken down."""
+        self._seen, self._urls, self._gone = view, urls, gone
+        self._site_ids: dict[str, int] = {}
+        self._met: set[int] = set()
+        self._target = lru_cache(_TARGETS_REMEMBERED)(self._target_of)
+
+    def of(self, page: int, read: ReadPage) -> Iterator[AnchorRow]:
+        """Yield the anchors not seen on earlier pages. A hash collision, though rare, loses one."""
+        own = self._site_of(page)
+        codes = [hash((own, anchor)) for anchor in read.text.anchors]
+        for code, (url, text) in zip(codes, read.text.anchors, strict=True):
+            if code not in self._met:
+                self._met.add(code)
+                target = self._target(url)
+                if target is not None and target != page and (words := indexed(text)):
+                    yield AnchorRow(target, own, words)
+        # After forgetting them, some anchors are inserted again, which the notes ignore.
+        if len(self._met) > _LINKS_REMEMBERED:
+            self._met.clear()
+
+    def _target_of(self, url: str) -> int | None:
+        """Return the page that anchors of this URL belong to, or None."""
+        known = self._urls.find(url)
+        if known is None or known in self._gone:
+            return None
+        target = self._seen.frontier.books.stands_for(known)
+        return None if target in self._gone else target
+
+    def _site_of(self, page: int) -> int:
+        host = self._urls.host_of[page]
+        return self._site_ids.setdefault(site(host_name(self._urls.origins[host])), host)
 
 
 def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:

@@ -49,17 +49,15 @@ CPU_S, DUE = "minicrawl.cpu_s", "minicrawl.due"
 class RateLimit:
     """Requests that each client has left; a client that was charged for more owes some."""
 
-    def __init__(
-        self, rate_s: float, burst: int, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._rate_s, self._burst, self._clock = rate_s, float(burst), clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._clients = OrderedDict[str, tuple[float, float]]()  # requests left, as of when
 
     def wait_s(self, client: str) -> float:
         """Count a request, and return how long the client should wait; 0 if it may ask now."""
         left = self._left(client)
         if left < 1:
-            return (1 - left) / self._rate_s
+            return (1 - left) / RATE_S
         self.charge(client, 1)
         return 0.0
 
@@ -72,17 +70,12 @@ class RateLimit:
 
     def used(self, client: str) -> float:
         """Return how many requests of its burst a client lacks."""
-        return self._burst - self._left(client)
+        return BURST - self._left(client)
 
     def _left(self, client: str) -> float:
         now = self._clock()
-        left, at = self._clients.get(client, (self._burst, now))
-        return min(self._burst, left + (now - at) * self._rate_s)
-
-
-def search_rate_limit(clock: Callable[[], float] = time.monotonic) -> RateLimit:
-    """Return a limit of requests, each as dear as its processor time."""
-    return RateLimit(RATE_S, BURST, clock)
+        left, at = self._clients.get(client, (BURST, now))
+        return min(BURST, left + (now - at) * RATE_S)
 
 
 class Turns:

@@ -33,7 +33,6 @@ from minicrawl.search.public.guard import (
     RateLimit,
     Turns,
     refused,
-    search_rate_limit,
 )
 from minicrawl.search.public.html import (
     FEED,
@@ -213,7 +212,7 @@ def serve_publicly(
     with listening(host, port) as listener:
         name = f"[{host}]" if ":" in host else host
         own = f"http://{name}:{int(listener.getsockname()[1])}/"
-        app = PublicSearch(store, base, say, look).app(search_rate_limit())
+        app = PublicSearch(store, base, say, look).app(RateLimit())
         server = LimitedServer(app)
         say(f"{base or own}  (listening at {own})" if base else own)
         server.run_at(listener)

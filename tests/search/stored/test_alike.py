@@ -129,13 +129,13 @@ def test_only_changed_pairs_are_compared_again(store: Path) -> None:
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.search import near_duplicate_pages
+from minicrawl.search import near_duplicates
 from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.near_duplicates import ReadText, are_alike
 from minicrawl.search.notes import TextNotes
 die = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "before the table":
-    near_duplicate_pages.keep_near_duplicates = die
+    near_duplicates.keep_near_duplicates = die
 else:
     TextNotes.keep_judged = die
 bring_up_to_date(Path(sys.argv[1]))

@@ -89,7 +89,7 @@ def test_the_process_ends_with_its_standard_input(tmp_path: Path) -> None:
 _RUN = """
 import os, signal, sys
 from pathlib import Path
-from minicrawl.search import near_duplicate_pages
+from minicrawl.search import near_duplicates
 from minicrawl.search.indexing import rounds
 from minicrawl.search.indexing.following import IndexFollower
 from minicrawl.search.index import SearchIndex
@@ -106,7 +106,7 @@ def counting(method):
     return counted
 for owner, name in ((SearchIndex, "replace"), (SearchIndex, "commit"), (Notes, "begin"),
                     (Notes, "commit"), (Notes, "mark_fresh"), (TextNotes, "sign"),
-                    (TextNotes, "keep_judged"), (near_duplicate_pages, "keep_near_duplicates")):
+                    (TextNotes, "keep_judged"), (near_duplicates, "keep_near_duplicates")):
     setattr(owner, name, counting(getattr(owner, name)))
 next(IndexFollower(Path(sys.argv[1])).pauses())
 """

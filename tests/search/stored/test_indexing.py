@@ -155,9 +155,6 @@ def entries(store: Path) -> list[object]:
         return [len(index), *(index.entry(page) for page in range(len(seen)))]
 
 
-# ---------------------------------------------------------------- the parser process
-
-
 @pytest.mark.slow
 def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(tmp_path: Path) -> None:
     """Deep nesting takes lexbor quadratic time."""

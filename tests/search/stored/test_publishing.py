@@ -29,7 +29,6 @@ from minicrawl.search.public.guard import (
     RateLimit,
     Turns,
     client_of,
-    search_rate_limit,
 )
 from minicrawl.search.public.search import PublicSearch
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
@@ -97,7 +96,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def client_for(search: PublicSearch, limit: RateLimit | None = None) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(search.app(limit or search_rate_limit()))
+    transport = httpx.ASGITransport(search.app(limit or RateLimit()))
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1")
 
 
@@ -109,7 +108,7 @@ def asked_of(search: PublicSearch, *urls: str) -> list[httpx.Response]:
     """Return the responses of one server whose clock stands still."""
 
     async def ask() -> list[httpx.Response]:
-        async with client_for(search, search_rate_limit(lambda: 0.0)) as client:
+        async with client_for(search, RateLimit(lambda: 0.0)) as client:
             return [await client.get(url) for url in urls]
 
     return asyncio.run(ask())
@@ -180,7 +179,7 @@ def test_opensearch_describes_search_and_suggestions(store: Path) -> None:
 
 def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
     async def ask() -> list[httpx.Response]:
-        async with client_for(PublicSearch(store), search_rate_limit(lambda: 0.0)) as client:
+        async with client_for(PublicSearch(store), RateLimit(lambda: 0.0)) as client:
             answers = [await client.post("/search.json")]
             return answers + [await client.get(f"/suggest?q={n}") for n in range(BURST)]
 
@@ -189,7 +188,7 @@ def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
     assert {one.status_code for one in answers} == {200}
     assert (last.status_code, last.headers["retry-after"]) == (429, "1")
     now = [0.0]
-    limit = search_rate_limit(lambda: now[0])
+    limit = RateLimit(lambda: now[0])
     assert [limit.wait_s("a") > 0 for _ in range(BURST + 1)][-2:] == [False, True]
     assert limit.wait_s("b") == 0
     now[0] += 1 / RATE_S
@@ -198,7 +197,7 @@ def test_the_rate_limit_is_per_client_and_post_is_refused(store: Path) -> None:
 
 def test_a_client_pays_for_the_processor_time_of_its_searches() -> None:
     now = [0.0]
-    limit = search_rate_limit(lambda: now[0])
+    limit = RateLimit(lambda: now[0])
     for client, dearer, requests in (("quick", 0, BURST), ("dear", 4, BURST // 5)):
         allowed = 0
         while limit.wait_s(client) == 0:
@@ -296,9 +295,6 @@ def test_the_server_survives_a_rebuilt_index_and_invalid_synonyms(store: Path) -
 def test_options_of_the_public_page_need_serve(store: Path, options: list[str]) -> None:
     assert main(["search", "words", *options, "--store", str(store)]) == 2
     assert main(["search", "--serve", "--base-url", "nonsense", "--store", str(store)]) == 2
-
-
-# ---------------------------------------------------------------- in a browser
 
 
 @pytest.fixture(scope="module")
