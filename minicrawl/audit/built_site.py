@@ -51,7 +51,6 @@ class BuiltSite:
         return [str(file.relative_to(self._folder)) for file in files if file.is_file()]
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
-        """Answer a request."""
         import httpx
 
         url, status = str(request.url), 200

@@ -65,7 +65,6 @@ def by_template(site: AuditedSite, pages: Column) -> Iterator[Causes]:
 
 
 def by_page(site: AuditedSite, pages: Column) -> Causes:
-    """Blame each page."""
     return Causes("page", np.ones(len(pages), np.int64), pages, lambda at: site.urls(pages[at]))
 
 

@@ -71,7 +71,6 @@ class FactColumns:
                 column[givers[is_it]] = targets[is_it]
 
     def number(self, name: str) -> NDArray[Any]:
-        """Return the number of this name of each page."""
         kind = LAYOUT[name]
         return np.frombuffer(
             os.pread(self._file, kind.itemsize * self._size, self._place(name, 0)), kind

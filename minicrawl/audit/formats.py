@@ -29,7 +29,6 @@ _MOST_ROWS = 1_048_575
 def write_json(
     audit: SiteAudit, pages: Pages, file: BinaryIO, change: AuditChange | None = None
 ) -> None:
-    """Write a JSON document."""
     file.write(json.dumps(as_document(audit, pages, change), indent=1).encode())
 
 

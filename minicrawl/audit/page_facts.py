@@ -160,8 +160,6 @@ def content_hash(text: str) -> int:
 
 
 class _Page:
-    """Collects the facts of one page."""
-
     def __init__(self, markup: str, url: str, encoding: str) -> None:
         self._markup, self._url, self._base, self._encoding = markup, url, url, encoding
         self._has_base = False
@@ -174,7 +172,6 @@ class _Page:
         self._lang, self._languages = "", list[str]()
 
     def read_headers(self, headers: Mapping[str, str]) -> None:
-        """Note what the headers say."""
         said = headers.get("x-robots-tag", "")
         robots = [parse_robots_tag(said, agent) for agent in _SEARCH_ENGINES if said]
         is_compressed = any(one in headers.get("content-encoding", "") for one in _CODINGS)
@@ -192,7 +189,6 @@ class _Page:
             self._refer("canonical", "", target)
 
     def read_markup(self) -> None:
-        """Note what the tags say."""
         self._note(doctype=_DOCTYPE.match(self._markup) is not None)
         for token in _TOKEN.finditer(self._markup):
             if raw := token["raw"]:
@@ -204,7 +200,6 @@ class _Page:
             self._counts["mixed"] += sum(map(bool, map(_INSECURE_STYLE.search, styles)))
 
     def facts(self, headers: Mapping[str, str], size: int) -> PageFacts:
-        """Return what was noted."""
         plain = unescaped(_NOT_TEXT.sub("\n", self._markup)).lower()
         counts = self._counts | {
             "titles": len(self._texts["title"]),
@@ -285,13 +280,11 @@ class _Page:
             self._base = canonical(decoded(said["href"]), self._url) or self._url
 
     def read_image(self, said: dict[str, str]) -> None:
-        """Note an image."""
         self._counts["images"] += 1
         is_decoration = said.get("role") == "presentation" or said.get("aria-hidden") == "true"
         self._counts["without_alt"] += "alt" not in said and not is_decoration
 
     def read_link(self, said: dict[str, str]) -> None:
-        """Note a <link>."""
         relations = said.get("rel", "").lower().split()
         target = decoded(said.get("href", ""))
         self._counts["canonicals"] += "canonical" in relations
@@ -306,7 +299,6 @@ class _Page:
             self._counts["mixed"] += _is_insecure(target)
 
     def read_meta(self, said: dict[str, str]) -> None:
-        """Note a <meta>."""
         name, content = said.get("name", "").lower(), decoded(said.get("content", ""))
         if name == "description":
             self._texts["description"].append(_words(content))
@@ -336,7 +328,6 @@ class _Page:
         self._note(insecure_form=self._is_https and _is_insecure(target))
 
     def read_html(self, said: dict[str, str]) -> None:
-        """Note the language of the page."""
         self._lang = self._lang or (said.get("lang") or said.get("xml:lang") or "").strip()
         self._note(html_lang=bool(self._lang))
 

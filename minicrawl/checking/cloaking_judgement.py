@@ -33,7 +33,6 @@ class PageAnswer(NamedTuple):
 
     @property
     def links(self) -> Parts:
-        """URLs that the page links to."""
         return frozenset(self.page.links)
 
     @property
@@ -88,7 +87,6 @@ class Cloaking:
         return [line for line in lines if line in always][:_LINES_SHOWN]
 
     def to_json(self) -> dict[str, object]:
-        """Return the findings as a JSON document."""
         return {
             "url": self.url,
             "cloaked": self.is_cloaked,

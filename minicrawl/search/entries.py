@@ -56,13 +56,11 @@ class StoredEntry:
 
     @property
     def entry(self) -> Entry:
-        """The complete entry."""
         body, repeated = (text.decode("utf-8", "replace") for text in (self._body, self._repeated))
         return self.about._replace(body=body, repeated=repeated)
 
     @cached_property
     def title_words(self) -> list[str]:
-        """Words of its own title."""
         return words_of(self.about.own_title)
 
     @cached_property
@@ -79,7 +77,6 @@ class StoredEntry:
 
     @cached_property
     def written(self) -> bytes:
-        """Text as written."""
         return _judged(self._body, self._repeated)
 
     @cached_property

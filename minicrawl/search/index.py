@@ -192,7 +192,6 @@ class SearchIndex:
         return self._writer
 
     def entry(self, page: int) -> Entry | None:
-        """Return the entry of a page, or None."""
         import tantivy
 
         query = tantivy.Query.term_query(self._schema, "page", page)
@@ -200,7 +199,6 @@ class SearchIndex:
         return self.stored(hits[0][1]).entry if hits else None
 
     def stored(self, address: tantivy.DocAddress) -> StoredEntry:
-        """Return the stored entry of a hit."""
         with index_errors(self._folder):
             (content,) = self.searcher.doc(address)["shown"]
             return unpacked(bytes(content))
@@ -246,7 +244,6 @@ class SearchIndex:
 
     @cached_property
     def counts_of_all(self) -> Counts:
-        """Facets of all pages."""
         import tantivy
 
         return self._counted(tantivy.Query.all_query())
@@ -287,7 +284,6 @@ class SearchIndex:
         return (entry for entry in entries if entry.about.at is not None)
 
     def at_url(self, url: str) -> Hit | None:
-        """Return the page at a URL, or None."""
         import tantivy
 
         words = list(words_of_url(url))

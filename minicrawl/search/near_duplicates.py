@@ -202,7 +202,6 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
 
 
 def are_alike(text: ReadText, other: ReadText) -> bool:
-    """Return True if two pages are near-duplicates."""
     if min(len(text.left), len(other.left)) >= FEW:
         return jaccard(text.left, other.left) >= ALIKE
     return text.title == other.title and jaccard(text.shingles, other.shingles) >= ALIKE

@@ -167,7 +167,6 @@ class Notes:
         )
 
     def keep_lines(self, host_id: int, lines: HostLines) -> None:
-        """Store the line counts of a host."""
         self._connection.execute("DELETE FROM lines WHERE site = ?", (host_id,))
         rows = ((host_id, code, pages) for code, pages in lines.remembered())
         self._connection.executemany("INSERT INTO lines VALUES (?, ?, ?)", rows)
@@ -197,7 +196,6 @@ class Notes:
         return int(with_text), int(of_all - with_text)
 
     def lines(self, host_id: int) -> HostLines:
-        """Return the line counts of a host."""
         query = "SELECT pages FROM sites WHERE site = ?"
         row = self._connection.execute(query, (host_id,)).fetchone()
         query = "SELECT code, pages FROM lines WHERE site = ?"

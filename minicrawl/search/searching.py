@@ -129,7 +129,6 @@ class Finder:
         self._forms = lru_cache(_WORDS_REMEMBERED)(partial(word_forms.forms, words=self._index))
 
     def __len__(self) -> int:
-        """Return the number of pages in the index."""
         return len(self._index)
 
     @property
@@ -198,7 +197,6 @@ class Finder:
         ]
 
     def find(self, query: Query, request: SearchRequest) -> list[Result]:
-        """Return the best pages."""
         query, end = self._with_synonyms(query), request.offset + request.count
         results = self._folded(query, request)
         urls = self._curation.pins.get(" ".join(query.words), ()) if query.is_plain else ()

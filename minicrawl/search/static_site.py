@@ -154,7 +154,6 @@ class _Scorer:
         return len(self._places)
 
     def add(self, number: int, entry: Entry) -> None:
-        """Add the next page."""
         title, body = words_of(entry.own_title), words_of(entry.body[:_LONGEST_TEXT])
         headings = words_of("\n".join(entry.headings))
         file = set(words_of(file_name(entry.url)))

@@ -61,7 +61,6 @@ def page_options(
         multiple=True,
     ),
 ) -> PageOptions:
-    """Return the options of a search page."""
     look = {"title": title or "", "logo": logo or "", "text": text or "", "colors": colors}
     return PageOptions(serve, port, host, static, base_url, look)
 

@@ -29,7 +29,6 @@ from minicrawl.wording import counted
 
 
 def has_index(folder: Path) -> bool:
-    """Return True if there is an index."""
     return (folder / FOLDER / "meta.json").is_file()
 
 

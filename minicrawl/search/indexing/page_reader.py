@@ -100,7 +100,6 @@ class PageReader:
         self._why_ended = ""
 
     def close(self) -> None:
-        """End the process."""
         if self._process is not None:
             self._process.end()
             self._process = None

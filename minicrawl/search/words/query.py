@@ -59,7 +59,6 @@ class Query:
     years: tuple[int, ...] = ()
     after: float | None = None
     synonyms: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
-    """Synonyms of words."""
     written: str = ""
     """Words and phrases as the user wrote them."""
     ignored: int = 0
