@@ -3,8 +3,6 @@
 A store is opened to read it, to steer its crawl or to watch it; `--cluster` takes its place.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import time
@@ -189,7 +187,7 @@ def count_option(count: int) -> Callable[[Command], Command]:
     return (lambda command: number(wide_option(command))) if count else number
 
 
-def refuse_without_near_duplicates(snapshot: Snapshot) -> None:
+def refuse_without_near_duplicates(snapshot: "Snapshot") -> None:
     """Raise UsageError if there is no search index, which finds near-duplicates."""
     from minicrawl.store.reader import search_folder
 
@@ -197,7 +195,7 @@ def refuse_without_near_duplicates(snapshot: Snapshot) -> None:
         raise UsageError(f"{snapshot.path} has no index: `minicrawl index` finds near-duplicates")
 
 
-def warn_of_unranked_pages(snapshot: Snapshot, names: Collection[str]) -> None:
+def warn_of_unranked_pages(snapshot: "Snapshot", names: Collection[str]) -> None:
     """Warn about ranks that are older than some pages."""
     from minicrawl.report.saved_ranks import saved_ranks
 
@@ -207,7 +205,7 @@ def warn_of_unranked_pages(snapshot: Snapshot, names: Collection[str]) -> None:
             click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
 
 
-def tell_of_importance(snapshot: Snapshot, *, err: bool = False) -> None:
+def tell_of_importance(snapshot: "Snapshot", *, err: bool = False) -> None:
     """Print how exact and how old the importance is, unless the store is empty."""
     from minicrawl.report.saved_ranks import convergence_of, convergence_text
 

@@ -13,8 +13,6 @@ domain over a shorter one. `header`, `auth`, `bearer` and `client-cert` have a p
 their own values, and are put there. A store keeps the rules, except proxies, which may have logins.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +49,7 @@ class HostSetting(NamedTuple):
         return host.endswith(self.host[1:]) if is_domain else host == self.host
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> "Setting":
         """The setting of all hosts."""
         from minicrawl.config.table import BY_NAME  # which has this module's setting, too
 
@@ -86,7 +84,7 @@ def rules_for(texts: Sequence[str], host: str) -> dict[str, HostSetting]:
 
 
 @lru_cache(_REMEMBERED)
-def politeness_of(politeness: Politeness, host: str) -> Politeness:
+def politeness_of(politeness: "Politeness", host: str) -> "Politeness":
     """Return the politeness towards a host."""
     rules = rules_for(politeness.host_settings, host).values()
     of_part = (rule for rule in rules if rule.setting.section.part == "politeness")

@@ -6,8 +6,6 @@ reveals less than half a new page on average: by then a sitemap, or most of a si
 of a page or a server is always escaped.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable
@@ -41,7 +39,7 @@ class Lines:
     def __init__(
         self,
         state: DisplayState,
-        console: Callable[[], Console],
+        console: "Callable[[], Console]",
         every_s: float = LINE_EVERY_S,
         *,
         quiet: bool = False,
@@ -84,7 +82,7 @@ class Panel(Lines):
     has_keys = True
 
     def __init__(
-        self, state: DisplayState, console: Console, every_s: float = PANEL_EVERY_S
+        self, state: DisplayState, console: "Console", every_s: float = PANEL_EVERY_S
     ) -> None:
         from rich.live import Live
 
@@ -140,7 +138,7 @@ class Panel(Lines):
             self._above.clear()
 
 
-def display(state: DisplayState, console: Callable[[], Console], *, quiet: bool) -> Lines:
+def display(state: DisplayState, console: "Callable[[], Console]", *, quiet: bool) -> Lines:
     """Return the display for stderr. A panel and warnings need a rich console."""
     if not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb":
         return Panel(state, console())

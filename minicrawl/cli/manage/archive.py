@@ -1,7 +1,5 @@
 """Files of a store: `minicrawl archive` describes those of kept pages, `move` moves all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -169,7 +167,7 @@ def _verify_files(files: list[Path], *, as_json: bool) -> None:
 
 
 @contextmanager
-def _opened(store: Path, folder: Path | None) -> Iterator[tuple[ArchiveReader, list[str]]]:
+def _opened(store: Path, folder: Path | None) -> "Iterator[tuple[ArchiveReader, list[str]]]":
     """Open the archive as of the last commit of its store; yield it, and what a crawl missed.
 
     Lock it before reading the store, so that a crawl that prunes it meanwhile deletes no file.

@@ -1,7 +1,5 @@
 """Rank, state and links of one page: `minicrawl explain`, `backlinks` and `links`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,7 +65,7 @@ def explain(url: str, store: Path, as_json: bool) -> None:
         show_list(FETCH_HEADINGS, fetches, texts=2)
 
 
-def _facts(explanation: Explanation) -> Iterator[tuple[str, str]]:
+def _facts(explanation: "Explanation") -> Iterator[tuple[str, str]]:
     yield "url", explanation.url
     if explanation.original:
         yield "original url", explanation.original
@@ -134,7 +132,7 @@ def links(url: str, store: Path, n: int, raw: bool, as_json: bool) -> None:
         _show_links(linked_pages(view, url, n), as_json)
 
 
-def _show_raw(links: list[WrittenLink], named: str, as_json: bool) -> None:
+def _show_raw(links: "list[WrittenLink]", named: str, as_json: bool) -> None:
     """Show a table without empty columns and the column `named`, the page that the user gave."""
     from minicrawl.report.links.written_links import RAW_COLUMNS
 
@@ -147,7 +145,7 @@ def _show_raw(links: list[WrittenLink], named: str, as_json: bool) -> None:
     show_list(names, lines, texts=len(names))
 
 
-def _show_links(linked: Linked, as_json: bool) -> None:
+def _show_links(linked: "Linked", as_json: bool) -> None:
     if as_json:
         show_json(linked)
         return

@@ -4,8 +4,6 @@ Laws: a version is one response, numbered from 1, oldest first. Versions that th
 know of are not shown, even if a crawl has already written them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -64,7 +62,7 @@ class PageVersion:
         return type_of(answer.headers.get("content-type"), answer.url, answer.body, ALL)
 
     @cached_property
-    def _file(self) -> FileText | None:
+    def _file(self) -> "FileText | None":
         """Text of a file. To extract it takes a process, and long, so it is done once."""
         from minicrawl.report.archived.file_reader import read_file
 
@@ -74,7 +72,7 @@ class PageVersion:
         return read_file(self.answer.body, kind)
 
     @property
-    def file(self) -> FileText | None:
+    def file(self) -> "FileText | None":
         """Text of a PDF or an office document, else None. Raise `NoText` if nothing was left."""
         if self._file is not None and self._file.limit and not self._file.lines:
             raise NoText(f"its text was not made: {self._file.limit}")

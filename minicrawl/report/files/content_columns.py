@@ -4,8 +4,6 @@ A new column is a row here. `export --with`, `pages --columns`, their help, the 
 data cards and the reference follow. Packages add texts, which are columns as well (`ext.PARSERS`).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,7 +25,7 @@ class ContentColumn(NamedTuple):
     """
 
     means: str
-    value: Callable[[PageVersion], Content] | None = None
+    value: "Callable[[PageVersion], Content] | None" = None
     is_short: bool = False
     """True if it fits into a cell of a table."""
     type: str = "VARCHAR"

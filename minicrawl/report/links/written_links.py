@@ -5,8 +5,6 @@ come from the last archived version of its page, or from the store if it was cra
 kept; otherwise they are empty. Each page is read once, and only pages that are shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import lru_cache
@@ -79,7 +77,7 @@ class PageReferences:
         self._bases = lru_cache(_PAGES_AT_ONCE)(self._bases_of)
         self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
 
-    def __enter__(self) -> PageReferences:
+    def __enter__(self) -> "PageReferences":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -4,8 +4,6 @@ Laws: only the sampling process imports the code that computes the figures, so a
 sampled starts as fast as any other. The last sample of a crawl that has ended shows its end.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -63,7 +61,7 @@ class Sample:
     basis: Basis
     distances_at: float
     distances_basis: Basis
-    outline: Outline
+    outline: "Outline"
 
     @property
     def total(self) -> int:
@@ -87,7 +85,7 @@ class Sample:
         }
 
     @classmethod
-    def from_json(cls, figures: dict[str, Any]) -> Sample:
+    def from_json(cls, figures: dict[str, Any]) -> "Sample":
         """Return the sample that was stored."""
         from minicrawl.graph.cohesion import Cohesion
         from minicrawl.graph.degrees import DegreeDistribution
@@ -174,7 +172,7 @@ def shown_sample(
 
 
 @contextmanager
-def sampling_beside(store: Path, graph_of: str) -> Iterator[SamplingProcess]:
+def sampling_beside(store: Path, graph_of: str) -> "Iterator[SamplingProcess]":
     """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
     # The process has a session of its own, so that Ctrl-C reaches only the crawl, and a last sample
     # can be taken.

@@ -7,8 +7,6 @@ for the others. A passage longer than `MOST_WORDS` is one change: finding the wo
 would take time in proportion to the square of its length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from html import escape
@@ -88,7 +86,7 @@ def as_plain(parts: Parts) -> str:
     return " ".join(f"{_MARKS[kind][0]}{text}{_MARKS[kind][1]}" for kind, text in parts if text)
 
 
-def page(name: str, changes: Iterable[tuple[Change, Parts]]) -> str:
+def page(name: str, changes: "Iterable[tuple[Change, Parts]]") -> str:
     """Return a page of HTML with the changes of pages, and their texts with `del` and `ins`."""
     items = []
     for row, parts in changes:
