@@ -2,6 +2,5 @@
 
 search_command   full-text search of kept pages
 index_command    prepares it
-result_order     the order of results
 page_options     a search page, to serve or to write
 """

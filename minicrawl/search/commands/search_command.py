@@ -7,15 +7,19 @@ from pathlib import Path
 
 import click
 
-from minicrawl.cli.output import percent, show_json, show_paragraph
+from minicrawl.cli.options import Number
+from minicrawl.cli.output import percent, share, show_json, show_paragraph
 from minicrawl.cli.parameters import number, option, switch, with_made, with_options
 from minicrawl.cli.store_options import json_option, store_with_pages_option
-from minicrawl.search.commands.index_command import tell_of_lack
+from minicrawl.report.saved_ranks import kept_scores, scores
+from minicrawl.report.snapshot import snapshot
+from minicrawl.search.commands.index_command import prepare_index, tell_of_lack
 from minicrawl.search.commands.page_options import PageOptions, page_options, show_page
-from minicrawl.search.commands.result_order import Linear, finder_by
-from minicrawl.search.searching import Result, SearchRequest
-from minicrawl.search.words.query import MOST_WORDS, parse
+from minicrawl.search.index import FOLDER, SearchIndex
+from minicrawl.search.searching import Finder, Result, SearchRequest
+from minicrawl.search.words.query import MOST_WORDS, Query, parse
 from minicrawl.search.words.snippets import Snippet
+from minicrawl.store.reader import search_folder
 from minicrawl.wording import counted, visible
 
 _INDENT = " " * 5
@@ -36,6 +40,20 @@ class SearchCommand(click.Command):
         ]
         options = ["--help" if argument == "-h" else argument for argument in named]
         return super().parse_args(ctx, [*options, *args[end:]])
+
+
+class Linear(click.ParamType[float]):
+    """Value of --score: `linear=W`, the weight of relevance."""
+
+    name = "score"
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        name, _, part = value.partition("=")
+        if name != "linear":
+            self.fail(f"{value!r} is not a score such as linear=0.7", param, ctx)
+        return Number(0, 1).convert(part, param, ctx)
 
 
 @click.command(
@@ -81,7 +99,7 @@ def search(
     query = parse(text)
     if query.ignored:
         click.echo(f"only the first {MOST_WORDS} words count", err=True)
-    finder = finder_by(by, store, query)
+    finder = _finder_by(by, store, query)
     tell_of_lack(store)
     request = SearchRequest(count=n, offset=offset, folds=not shows_all, linear=linear)
     answered = finder.answer(text, request)
@@ -100,6 +118,27 @@ def search(
     for place, result in places:
         _show_result(place, result, explain=explain)
         click.echo()
+
+
+def _finder_by(rank: str | None, store: Path, query: Query) -> Finder:
+    """Return the finder of a store, by a rank if one is named. A missing index is built first.
+
+    If ranks of topics are mixed, print their weights for `query`.
+    """
+    from minicrawl.search.topics import TopicMixture
+
+    prepare_index(store)
+    folder = search_folder(store)
+    if rank is None:
+        return Finder(folder)
+    with snapshot(store) as view:
+        name, _, family = rank.partition(":")
+        if name != "topics" or kept_scores(view, rank) is not None:
+            return Finder(folder, scores(view, rank))
+        mixture = TopicMixture(view, SearchIndex(folder / FOLDER), family)
+    parts = (f"{topic} {share(part)}" for topic, part in mixture.parts(query).items())
+    click.echo(f"topics: {visible(', '.join(parts))}", err=True)
+    return Finder(folder, mixture.scores)
 
 
 def _show_result(place: int, result: Result, *, explain: bool) -> None:
