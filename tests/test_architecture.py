@@ -276,12 +276,14 @@ SENDERS = {
     ("crawl/workers/visitor.py", "fetch"),
     ("crawl/workers/worker.py", "fetch"),
     ("crawl/workers/worker.py", "visit"),
+    ("cli/crawl/notices.py", "fetch"),  # asks the user's own hook, no site
 }
 MAKERS = {
     ("app.py", "open_web_access"),  # for the `Crawler`, which hands it to the gate
     ("app.py", "WorkerPool"),
     ("checking/cloaking.py", "open_web_access"),  # for the `Crawler` there, and for its gate
     ("checking/cloaking.py", "HttpFetcher"),
+    ("cli/crawl/notices.py", "HttpFetcher"),  # for the user's hook
     ("crawl/imports/warc_import.py", "Visitor"),  # reads WARC files and sends nothing
     ("crawl/steering/steering.py", "WorkerPool"),  # resizes it
     ("crawl/imports/warc_import.py", "visiting"),

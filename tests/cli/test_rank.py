@@ -195,12 +195,16 @@ class TestKeeping:
             crawl.read(B, [C])
         assert ranked(capsys, "degree", "--store", crawl.path)["edges"] == 2
 
-    def test_a_rank_that_cannot_be_kept_is_still_shown(self, store: Path, capsys: Captured) -> None:
-        store.with_name("crawl.db-ranks").write_bytes(b"something else" * 100)
-        assert main(["rank", "degree", "--json"]) == 1
+    def test_a_rank_beside_a_damaged_file_is_shown_and_kept_in_a_new_one(
+        self, store: Path, capsys: Captured
+    ) -> None:
+        foreign = b"something else" * 100
+        store.with_name("crawl.db-ranks").write_bytes(foreign)
+        assert main(["rank", "degree", "--json"]) == 0
         out, err = capsys.readouterr()
         assert json.loads(out)["nodes"] == 6
-        assert "delete it" in err
+        assert "crawl.db-ranks-damaged" in err
+        assert store.with_name("crawl.db-ranks-damaged").read_bytes() == foreign
 
 
 class TestEveryRank:

@@ -8,7 +8,7 @@ from types import FrameType
 
 import click
 
-from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.output import show_facts, show_json, warn
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.errors import Interrupted
@@ -43,7 +43,10 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     run.
     """
     from minicrawl.crawl.refinement.converged_ranks import TOP, refine as refine_store
+    from minicrawl.store.derived.file import mend
 
+    if aside := mend(store):
+        warn(f"the ranks could not be opened: they are {aside} now")
     with _while_undisturbed() as goes_on, progress("refine") as advance:
         refined = refine_store(store, until=until, to=to, progress=advance, goes_on=goes_on)
     if refined is None or not refined.converged:

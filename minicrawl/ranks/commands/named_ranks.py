@@ -13,6 +13,7 @@ from typing import NamedTuple
 from numpy.random import default_rng
 
 from minicrawl import ext
+from minicrawl.cli.output import warn
 from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
 from minicrawl.graph.named_graph import NamedGraph
@@ -34,6 +35,7 @@ from minicrawl.report.saved_ranks import (
     saved_ranks,
 )
 from minicrawl.store import tables
+from minicrawl.store.derived.file import mend
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks
 
 IMPORTANCE = "importance"
@@ -121,6 +123,8 @@ def keep(
         )
         for name, scores in ranks.items()
     )
+    if aside := mend(snapshot.path):
+        warn(f"the ranks could not be opened: they are {aside} now")
     keep_ranks(snapshot.path, snapshot.connection, rows)
 
 

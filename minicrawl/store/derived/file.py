@@ -6,7 +6,7 @@ time: the data can be computed again.
 Laws: every write is a transaction. Data of another store that had the same name is ignored, and
 deleted by the next write. Everything is read and written in blocks. Each write creates its tables
 if there are none; a table that is not there has no rows. A file that cannot be opened is refused by
-readers, and set aside by writers and by each crawl.
+readers; commands that write it, and each crawl, set it aside (`mend`).
 """
 
 import os
@@ -79,7 +79,6 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
     path, birth = beside(store), tables.birth(connection)
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"{path} cannot be written, as its folder is read-only")
-    mend(store)
     with (
         translating_derived_errors(path),
         closing(sqlite3.connect(path, timeout=_PATIENCE_S, isolation_level=None)) as derived,

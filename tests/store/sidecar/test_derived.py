@@ -94,13 +94,12 @@ def test_readers_see_the_last_commit_during_a_write(store: Path) -> None:
     assert words(store) == ["one", "two"]
 
 
-def test_another_file_in_its_place_is_refused_by_readers_and_set_aside_by_writers(
-    store: Path,
-) -> None:
+def test_another_file_in_its_place_is_refused_by_readers_and_set_aside(store: Path) -> None:
     content = b"something else" * 100
     beside(store).write_bytes(content)
     with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):
         words(store)
+    assert mend(store) == store.with_name("crawl.db-ranks-damaged")
     write(store, "one")
     assert words(store) == ["one"]
     assert store.with_name("crawl.db-ranks-damaged").read_bytes() == content
