@@ -16,8 +16,6 @@ because `--help` should take a tenth of a second. For the same reason, entry poi
 the files that installers leave beside packages, without importlib.metadata and its mail parser.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

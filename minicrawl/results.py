@@ -103,7 +103,6 @@ class StoreGraph:
         return graph
 
     def _weights(self) -> NDArray[np.floating[Any]]:
-        """Return the weight of each link."""
         named = self._source.graph
         return np.ones(named.graph.edges) if named.weights is None else named.weights
 

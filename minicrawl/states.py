@@ -15,8 +15,6 @@ To wait otherwise after a failure, change its row: nothing else knows about paus
 `--max-pause`, which is never exceeded.
 """
 
-from __future__ import annotations
-
 from enum import Enum, IntEnum
 from math import inf
 from typing import Any, NamedTuple
@@ -101,7 +99,7 @@ class State(IntEnum):
 
     row: StateRow
 
-    def __new__(cls, number: int, *facts: Any) -> State:
+    def __new__(cls, number: int, *facts: Any) -> "State":
         """Make a member. Later calls have only the number, and `Enum` looks the member up."""
         state = int.__new__(cls, number)
         state._value_, state.row = number, StateRow(*facts)
@@ -264,7 +262,7 @@ class State(IntEnum):
         return f"{'failed' if self.is_failure else 'refused'}:{self.label}"
 
     @classmethod
-    def labelled(cls, label: str) -> State:
+    def labelled(cls, label: str) -> "State":
         """Return the state with this label."""
         return cls[label.upper().replace("-", "_")]
 

@@ -1,7 +1,5 @@
 """Compressors of records, one for each thread and dictionary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from threading import local
@@ -34,7 +32,7 @@ class Codec(local):
         self.compressor = lru_cache(2)(self._compressor)
         self.decompressor = lru_cache(8)(self._decompressor)
 
-    def _compressor(self, number: int) -> zstandard.ZstdCompressor:
+    def _compressor(self, number: int) -> "zstandard.ZstdCompressor":
         import zstandard
 
         fast = zstandard.ZstdCompressionParameters(strategy=zstandard.STRATEGY_FAST, **_FAST)
@@ -43,12 +41,12 @@ class Codec(local):
             dictionary.precompute_compress(compression_params=fast)
         return zstandard.ZstdCompressor(dict_data=dictionary, compression_params=fast)
 
-    def _decompressor(self, number: int) -> zstandard.ZstdDecompressor:
+    def _decompressor(self, number: int) -> "zstandard.ZstdDecompressor":
         import zstandard
 
         return zstandard.ZstdDecompressor(dict_data=self._compression_dictionary(number))
 
-    def _compression_dictionary(self, number: int) -> zstandard.ZstdCompressionDict | None:
+    def _compression_dictionary(self, number: int) -> "zstandard.ZstdCompressionDict | None":
         import zstandard
 
         return zstandard.ZstdCompressionDict(self._dictionary(number)) if number else None

@@ -10,8 +10,6 @@ The addresses of pages begin with a base, such as https://example.org/docs/, so 
 canonical URLs and sitemaps of the build lead into the folder. Nothing outside of it is read.
 """
 
-from __future__ import annotations
-
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,7 +48,7 @@ class BuiltSite:
         files = sorted(self._folder.rglob("*.md"))
         return [str(file.relative_to(self._folder)) for file in files if file.is_file()]
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: "httpx.Request") -> "httpx.Response":
         import httpx
 
         url, status = str(request.url), 200

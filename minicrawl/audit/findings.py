@@ -1,7 +1,5 @@
 """Runs the checks of an audit, and compares their findings with a baseline."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,7 +106,7 @@ class IssueFinding:
         ranks_among: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
         return ranks_among
 
-    def since(self, bits: Column) -> tuple[IssueFinding, IssueFinding]:
+    def since(self, bits: Column) -> "tuple[IssueFinding, IssueFinding]":
         """Return the new pages, and those of before, a bit for each by page, that are fixed."""
         before = np.unpackbits(bits, count=len(self.by_importance)).astype(np.bool_)
         had, has = before[self.by_importance], np.zeros(len(self.by_importance), np.bool_)
@@ -196,7 +194,7 @@ class SiteAudit:
                 values = None if check.by.shows is None else check.by.shows(self.site)[some]
                 yield from issue_pages(self.site.seen, check, some, values)
 
-    def since(self, earlier: Earlier) -> AuditChange:
+    def since(self, earlier: "Earlier") -> "AuditChange":
         """Compare with an earlier result; issues that it did not check are neither new nor open."""
         new, fixed, still = [], [], 0
         for finding in self.found:

@@ -1,7 +1,5 @@
 """Parts that the turns of a crawl share, wired together, and the hooks of a Python program."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -47,8 +45,8 @@ class CrawlContext:
     wake: Callable[[], None]
     """Wakes the loop, after an event that may let another page have its turn."""
     hooks: Hooks = field(default_factory=Hooks)
-    renderer: PageRenderer | None = None  # if pages are rendered
-    exchange: Exchange = WHOLE  # with the other shards, if any
+    renderer: "PageRenderer | None" = None  # if pages are rendered
+    exchange: "Exchange" = WHOLE  # with the other shards, if any
 
     def are_bytes_spent(self) -> bool:
         """Return whether the bytes of the budget are spent."""

@@ -102,7 +102,6 @@ class Csr:
         return turned
 
     def _sources_of(self, links: slice) -> NDArray[np.int64]:
-        """Return the sources of a range of links."""
         first, last = np.searchsorted(self.starts, (links.start, links.stop - 1), side="right")
         counts = np.diff(self.starts[first - 1 : last + 1].clip(links.start, links.stop))
         return np.repeat(np.arange(first - 1, last), counts)

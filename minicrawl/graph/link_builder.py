@@ -145,7 +145,6 @@ def _largest(ids: Ids) -> int:
 
 
 def _largest_id(keys: Ids) -> int:
-    """Return the largest id, or -1."""
     targets = max((int((part & _TARGET).max()) for part in _key_slices(keys)), default=-1)
     return max(_largest(keys) >> _TARGET_BITS, targets)
 

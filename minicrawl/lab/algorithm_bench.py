@@ -26,12 +26,8 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles.reading import blocks
-from minicrawl.lab.dynamic_graphs.by_name import (
-    ALGORITHMS,
-    AlgorithmKind,
-    DynamicAlgorithm,
-)
+from minicrawl.graphfiles import blocks
+from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind, DynamicAlgorithm
 from minicrawl.lab.dynamic_graphs.suite import EdgeSequence, SolvedGraph
 from minicrawl.memory.child_interpreter import child_command
 
@@ -124,7 +120,6 @@ def compare(
 
 
 def _run_in_process(name: str, case: SolvedGraph, rules: TrialRules) -> TimedRun:
-    """Run one trial in a process of its own."""
     with subprocess.Popen(child_command(_CHILD), stdin=PIPE, stdout=PIPE, bufsize=0) as child:
         try:
             assert child.stdin is not None

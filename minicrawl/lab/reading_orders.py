@@ -37,14 +37,7 @@ from itertools import repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.crawl.schedule.orders import (
-    ORDERS,
-    ByCash,
-    ByKey,
-    KnownPages,
-    PageQueue,
-    queue_of,
-)
+from minicrawl.crawl.schedule.orders import ORDERS, ByCash, ByKey, KnownPages, PageQueue, queue_of
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
 from minicrawl.lab.exploration import Exploration

@@ -70,7 +70,7 @@ report(lambda starts, targets: ranked(Csr(starts=starts, targets=targets)))
 
 FROM_FILE = """
 from pathlib import Path
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 report(lambda text: ranked(read(text).graph), load=lambda: [Path(folder, "links.txt")])
 """
 

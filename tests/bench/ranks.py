@@ -20,7 +20,7 @@ import click
 import numpy as np
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from tests.bench.notes import circumstances, head, into_document, row, tell
 from tests.bench.rank_peers import COMMON, OURS, OURS_FROM_FILE, RANKS, WANT_OBJECTS
 from tests.shared import Absent, find

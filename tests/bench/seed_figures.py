@@ -10,7 +10,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ports import unreported
 from minicrawl.ranks.commands.seed_set import DEFAULT_RULE, DRAWS, SEED, Report, evaluated
 from minicrawl.ranks.seeds import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from minicrawl.graphfiles.reading import Texts
+from minicrawl.graphfiles import Texts
 
 TEXTS = Texts(
     [b"http://a.org/1", b"\xc3\x85land", b"http://A.org:80/2", b"", b"\xff", b"http://a.org/1"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graphfiles.reading import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
+from minicrawl.graphfiles import ALWAYS_UNPACKED, MOST_SWELLING, blocks, read
 
 TEXT = b"# a web\n10 20\n20 10\n20 30\n"
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import networkx
 import numpy as np
 
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from tests.graph.graphs import links_of
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read as read_graph
+from minicrawl.graphfiles import read as read_graph
 from minicrawl.lab.exploration import Exploration, fetched
 from minicrawl.lab.importance_curves import FRACTIONS, SEEDS, Crawls, draw_seeds, order, spread
 from minicrawl.lab.known_webs import true_importance

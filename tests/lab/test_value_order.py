@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.lab.importance_curves import Crawls, Curve, order
 from minicrawl.lab.reading_orders import BY_VALUE
 from minicrawl.lab.webs import Model, PageValues, read_values, synthetic_web

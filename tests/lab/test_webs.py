@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from minicrawl.errors import GraphFileError, UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.lab.known_webs import errors, mean
 from minicrawl.lab.webs import (
     Model,

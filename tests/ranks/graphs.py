@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.graphfiles.reading import Texts
+from minicrawl.graphfiles import Texts
 from minicrawl.report.graph.source import opened
 from tests.graph.graphs import graph_of, links_of
 

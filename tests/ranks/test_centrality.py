@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.centrality import Direction, degree, exact, hyperball, standard_error
 from minicrawl.ranks.eigenvector import (
     EigenvectorOptions,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.pagerank import Dangling, Method, PageRankOptions, pagerank
 from minicrawl.ranks.pagerank_variants import (
     favouring_recent,

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.cores import (
     Core,
     CoreKind,

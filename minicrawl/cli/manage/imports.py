@@ -100,7 +100,7 @@ def _warc_facts(made: "WarcImport", status: "Status") -> Iterator[tuple[str, str
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
     from minicrawl.crawl.imports.graph_import import import_graph
-    from minicrawl.graphfiles.reading import PIPE
+    from minicrawl.graphfiles import PIPE
     from minicrawl.report.graph.source import opened
     from minicrawl.store.reader import refuse_to_overwrite
 

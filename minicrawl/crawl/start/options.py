@@ -4,8 +4,6 @@ Law: a login in the URL of a seed is removed before anything else sees the URL; 
 store nor a log has it. The next run needs it again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,7 +64,7 @@ class StartOptions:
                     raise UsageError(f"more than {MOST_IN_SEEDS:,} seeds with logins: use --netrc")
         return resolved
 
-    def logins(self, access: Access, seeds: Iterable[str]) -> AccessByOrigin | None:
+    def logins(self, access: Access, seeds: Iterable[str]) -> "AccessByOrigin | None":
         if not (access.has_secrets or self._logins):
             return None
         from minicrawl.fetch.access.origins import access_by_origin

@@ -4,8 +4,6 @@ Such a transport resolves names itself: the resolver can refuse a host, but cann
 address.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -22,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class HttpxTransport:
-    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+    def __init__(self, transport: "httpx.AsyncBaseTransport") -> None:
         self._transport, self.aclose = transport, transport.aclose
 
-    async def send(self, request: TransportRequest) -> HttpxResponseStream:
+    async def send(self, request: TransportRequest) -> "HttpxResponseStream":
         import httpx
 
         with _naming_faults():
@@ -41,7 +39,7 @@ class HttpxTransport:
 
 
 class HttpxResponseStream:
-    def __init__(self, response: httpx.Response, first_byte_s: float) -> None:
+    def __init__(self, response: "httpx.Response", first_byte_s: float) -> None:
         self._response, self.first_byte_s = response, first_byte_s
         self.aclose = response.aclose
         self.status = response.status_code

@@ -10,7 +10,7 @@ from minicrawl.cli.parameters import choice, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.lab import convergence as curves
 from minicrawl.lab.commands.web_choice import (
     LAPS,

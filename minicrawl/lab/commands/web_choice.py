@@ -14,7 +14,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.config.values.kinds import LEAST_EDGE
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.lab import webs
 from minicrawl.lab.known_webs import EstimateErrors
 from minicrawl.lab.webs import Model, PageValues, Web, read_values

@@ -92,7 +92,6 @@ class ByHost:
         return None
 
     def _lease(self, queue: HostQueue, page: PageId) -> PageId:
-        """Lease the page and its host."""
         self._eligible.leased.add(page)
         queue.is_ready = False
         queue.set_front(None)

@@ -79,7 +79,6 @@ class LastReadings:
         return row, self._history[row], self._read[row]
 
     def _row(self, page: PageId) -> int | None:
-        """Return the row of the page, if it has one."""
         run = bisect_right(self._run_first, page) - 1
         if run >= 0 and page < self._run_end[run]:
             return self._run_row[run] + page - self._run_first[run]

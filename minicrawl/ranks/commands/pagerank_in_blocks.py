@@ -21,7 +21,7 @@ from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays
 from minicrawl.graph.named_graph import Names
 from minicrawl.graph.text_formats import LinkStream
-from minicrawl.graphfiles.reading import PIPE, Texts, blocks
+from minicrawl.graphfiles import PIPE, Texts, blocks
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.measures import resident_bytes
 from minicrawl.own_files import scratch

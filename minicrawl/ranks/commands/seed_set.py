@@ -21,7 +21,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.outline import extent as extent_of
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.cores import CoreKind, CoreRule
 from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.seeds import (

@@ -100,7 +100,7 @@ def unseen(_label: str) -> AbstractContextManager[Progress]:
 def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
     """Open the graph file, or without one the store."""
     if graph is not None:
-        from minicrawl.graphfiles.reading import read  # most graphs are those of stores
+        from minicrawl.graphfiles import read  # most graphs are those of stores
 
         yield Source(partial(read, graph), progress)
         return

@@ -186,7 +186,6 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
 
 
 def _pages_in_cycles(targets: dict[int, int]) -> Iterator[int]:
-    """Yield one page of each cycle."""
     settled: set[int] = set()
     for start in targets:
         trail: set[int] = set()

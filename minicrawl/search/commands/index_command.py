@@ -1,7 +1,5 @@
 """`minicrawl index`, which prepares a search."""
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from math import inf
@@ -39,7 +37,7 @@ def prepare_index(store: Path) -> None:
         click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)
 
 
-def tell_of_lack(store: Path) -> Completeness | None:
+def tell_of_lack(store: Path) -> "Completeness | None":
     """Say how many pages the index has if it is not complete, and return it."""
     from minicrawl.search.indexing.index_folder import lack_of
 

@@ -26,14 +26,7 @@ from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.search.indexing.index_folder import Completeness, has_index, lack_of
 from minicrawl.search.page_look import page_look
-from minicrawl.search.public.guard import (
-    CPU_S,
-    DUE,
-    PublicGuard,
-    RateLimit,
-    Turns,
-    refused,
-)
+from minicrawl.search.public.guard import CPU_S, DUE, PublicGuard, RateLimit, Turns, refused
 from minicrawl.search.public.html import (
     FEED,
     LONGEST_PUBLIC_QUERY,

@@ -6,8 +6,6 @@ with most stop words in its text, if these are as frequent as in prose. A model 
 was rejected: it takes 100 MB and a second to load, in every process that indexes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
@@ -110,7 +108,7 @@ def _stop_word_of(word: str) -> tuple[str, ...]:
 
 
 @lru_cache
-def _analyzer(kind: Literal["stopword", "stemmer"], language: str) -> tantivy.TextAnalyzer:
+def _analyzer(kind: Literal["stopword", "stemmer"], language: str) -> "tantivy.TextAnalyzer":
     """Return what leaves out the stop words of a language, or replaces words by their stems."""
     import tantivy
 

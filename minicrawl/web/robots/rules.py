@@ -106,7 +106,6 @@ class Rules:
 
 @lru_cache(1000)
 def _only(pattern: str) -> Matcher:
-    """Return a matcher that allows all paths but those of a pattern."""
     return Matcher((), (pattern,))
 
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
-from minicrawl.graphfiles.reading import read
+from minicrawl.graphfiles import read
 from minicrawl.ranks.blocks.columns import DiskTraffic
 from minicrawl.ranks.blocks.files import MEGA
 from minicrawl.ranks.commands.pagerank_in_blocks import (

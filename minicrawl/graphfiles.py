@@ -124,14 +124,10 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
         raise GraphFileError(f"cannot read graph file {path}: {error}") from error
 
 
-def _begins_with(raw: BinaryIO, mark: bytes) -> bool:
-    # Files and standard input are both buffered, so `peek` can look ahead.
-    begin: bytes = raw.peek(len(mark))  # type: ignore[attr-defined]
-    return begin.startswith(mark)
-
-
 def _unpacked(raw: BinaryIO, place: str) -> BinaryIO:
-    return cast(BinaryIO, _Unpacked(raw, place)) if _begins_with(raw, _GZIP) else raw
+    # Files and standard input are both buffered, so `peek` can look ahead.
+    begin: bytes = raw.peek(len(_GZIP))  # type: ignore[attr-defined]
+    return cast(BinaryIO, _Unpacked(raw, place)) if begin.startswith(_GZIP) else raw
 
 
 class _CountedBytes:
