@@ -258,7 +258,6 @@ def _descriptions(place: str) -> Iterator[tuple[str, str]]:
 
 
 def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:
-    """Yield the entry points of a package, each with its group."""
     try:
         content = Path(folder, _FILE).read_bytes()
     except OSError:

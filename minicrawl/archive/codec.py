@@ -52,14 +52,10 @@ class Codec(local):
         return zstandard.ZstdCompressionDict(self._dictionary(number)) if number else None
 
 
-def _no_dictionary(number: int) -> bytes:
+def no_dictionary(number: int) -> bytes:
+    """Raise Damaged: the dictionaries of codecs for records that use none."""
     raise Damaged(f"dictionary {number} is missing")
 
 
-def plain_codec() -> Codec:
-    """Return a new codec for records that use no dictionary."""
-    return Codec(_no_dictionary)
-
-
-PLAIN = plain_codec()
+PLAIN = Codec(no_dictionary)
 """Codec of records that use no dictionary."""

@@ -13,7 +13,7 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import IO
 
-from minicrawl.archive.codec import Codec, plain_codec
+from minicrawl.archive.codec import Codec, no_dictionary
 from minicrawl.archive.index import ArchiveIndex, IndexRow, open_index
 from minicrawl.archive.packing import (
     check,
@@ -186,7 +186,7 @@ class ArchiveReader:
             def is_equal(*, coded: bool) -> bool:
                 payload.seek(0)
                 # A decompressor cannot read two streams at once.
-                content = unpacked(header_of(record), payload, plain_codec(), coded=coded)
+                content = unpacked(header_of(record), payload, Codec(no_dictionary), coded=coded)
                 stored = StoredPayload(self.segments, place, header)
                 both = zip_longest(content, unpacked(header, stored, self.codec, coded=coded))
                 return next(both) is not None and all(piece == other for piece, other in both)

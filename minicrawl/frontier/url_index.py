@@ -214,7 +214,9 @@ class RecentUrls:
             ring[begin:end] = line
             slot = page % most_places
             if slot >= len(places):
-                self._make_room(slot)
+                # They double: most crawls need few.
+                room = min(max(slot + 1, 2 * len(places)), most_places)
+                places.frombytes(bytes(4 * (room - len(places))))
             places[slot] = begin
             begin = end
         self._next = begin
@@ -223,11 +225,6 @@ class RecentUrls:
         """Return the offset of the page's line, if it has one."""
         slot = page % self._most_places
         return self._places[slot] if slot < len(self._places) else 0
-
-    def _make_room(self, slot: int) -> None:
-        """Extend the places to at least this slot, doubling them: most crawls need few."""
-        room = min(max(slot + 1, 2 * len(self._places)), self._most_places)
-        self._places.frombytes(bytes(4 * (room - len(self._places))))
 
 
 def _line(path: str, page: PageId) -> bytes:

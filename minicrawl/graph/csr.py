@@ -139,7 +139,6 @@ def _distinct(starts: Starts, targets: NDArray[np.int32]) -> Csr:
 
 
 def _pieces(links: int) -> Iterator[slice]:
-    """Yield slices that cover all links."""
     return (slice(first, min(first + _AT_ONCE, links)) for first in range(0, links, _AT_ONCE))
 
 

@@ -251,7 +251,9 @@ def web_of(named: NamedGraph, path: Path) -> Web:
     here, host = np.unique(hosts.of_node, return_inverse=True)
     if len(here) == named.graph.nodes:
         return without_hosts(named.graph, named.names)
-    site_of_host = _numbered([sites.site(hosts.names[number]) for number in here.tolist()])
+    names = [sites.site(hosts.names[number]) for number in here.tolist()]
+    numbers: dict[str, int] = {}
+    site_of_host = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
     return Web(named.graph, host.astype(np.int32), site_of_host[host], named.names)
 
 
@@ -259,11 +261,6 @@ def without_hosts(graph: Csr, names: Names | None = None) -> Web:
     """Return a web with unknown hosts."""
     same_host = np.zeros(graph.nodes, dtype=np.int32)
     return Web(graph, same_host, same_host, names)
-
-
-def _numbered(names: list[str]) -> Numbers:
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32)
 
 
 class PageValues(NamedTuple):

@@ -112,7 +112,6 @@ class UrlEquivalence:
         return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
 
     def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
-        """Yield the URLs that this one is folded to, by each rule that holds."""
         origin, target = split(url)
         if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
             yield rule, other + target

@@ -181,7 +181,7 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
 
     If a page has several links to another page, the best one counts.
     """
-    from minicrawl.report.archived.link_words import words_of_links
+    from minicrawl.report.archived.page_versions import words_of_links
 
     if source.snapshot is None:
         raise UsageError("--words needs a store: a graph file has no words")

@@ -1,11 +1,10 @@
 """Pages that a store has kept.
 
-page_versions   the kept responses of a page, and their texts
+page_versions   the kept responses of a page, their texts, and the words of links
 requisites      resources that pages and stylesheets need for display
 usage           permitted uses of pages, as their sites state them
 captures        pages with the files that they need, for web archives
 page_contents   contents of pages as columns of an export
-link_words      words in and around links
 
 killable_process   a process that parses foreign bytes, and can be killed
 page_texts         texts that packages make of pages, in such a process

@@ -4,7 +4,7 @@ Laws: a version is one response, numbered from 1, oldest first. Versions that th
 know of are not shown, even if a crawl has already written them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -302,3 +302,25 @@ def folder_of(store: Path, folder: Path | None) -> Path:
     if folder and not Segments(folder).numbers():
         raise UsageError(f"{folder} is not an archive, or has lost its files segment-*.pages")
     return place
+
+
+def words_of_links(snapshot: Snapshot, urls: Sequence[str]) -> Iterator[tuple[int, str, str]]:
+    """Yield the links of kept pages: index of the page, target, and the words in and around it.
+
+    Those around are 50 characters on either side. A damaged page has no words.
+    """
+    if tables.archive_end(snapshot.connection) is None:
+        return
+    from minicrawl.web.documents.document import parse_document
+    from minicrawl.web.html.scanner import ParseOptions
+
+    types = int(DocumentType.HTML | DocumentType.MARKDOWN)
+    options = ParseOptions(with_words=True, strip_marks=snapshot.frontier.terms.strip_marks)
+    with kept_pages(snapshot) as archive:
+        for source, url in enumerate(urls):
+            version = readable_version(archive, url)
+            if version is not None and version.answer.kind is not RecordKind.TEXT:
+                answer = version.answer
+                page = parse_document(answer.body, url, answer.headers, options, types=types)
+                for target, words in zip(page.links, page.words, strict=True):
+                    yield source, target, words

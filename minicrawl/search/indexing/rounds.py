@@ -353,7 +353,8 @@ class _AnchorFinder:
 
     def of(self, page: int, read: ReadPage) -> Iterator[AnchorRow]:
         """Yield the anchors not seen on earlier pages. A hash collision, though rare, loses one."""
-        own = self._site_of(page)
+        host = self._urls.host_of[page]
+        own = self._site_ids.setdefault(site(host_name(self._urls.origins[host])), host)
         codes = [hash((own, anchor)) for anchor in read.text.anchors]
         for code, (url, text) in zip(codes, read.text.anchors, strict=True):
             if code not in self._met:
@@ -372,10 +373,6 @@ class _AnchorFinder:
             return None
         target = self._seen.frontier.books.stands_for(known)
         return None if target in self._gone else target
-
-    def _site_of(self, page: int) -> int:
-        host = self._urls.host_of[page]
-        return self._site_ids.setdefault(site(host_name(self._urls.origins[host])), host)
 
 
 def _urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, str]:

@@ -73,7 +73,6 @@ def _text_of(markup: str) -> str:
 
 
 def _with_breaks(element: re.Match[str]) -> str:
-    """Return preformatted text with its line ends as markup."""
     return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", element[0])
 
 

@@ -9,7 +9,7 @@ import pytest
 from minicrawl.app import Crawl
 from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.server import DemoServer
-from minicrawl.report.archived.link_words import words_of_links
+from minicrawl.report.archived.page_versions import words_of_links
 from minicrawl.report.snapshot import snapshot
 from tests.search.stored.stores import keep, read_into
 
