@@ -3,7 +3,7 @@
     MinicrawlError          exit code 1: the command could not do what was asked
     ├── StoreError          a store that cannot be read or written now
     │   ├── NoRoom          its disk is full: a retry may succeed later
-    │   │   └── Unconfirmed the servers of a cluster have not confirmed a commit
+    │   │   └── Unconfirmed  the servers of a cluster have not confirmed a commit
     │   ├── DamagedStore    its file is not what SQLite wrote
     │   └── NoCrawlError    no crawl of the store is running that could be controlled
     ├── Interrupted         exit code 130: interrupted by the user

@@ -2,8 +2,8 @@
 
     to_json([Cut(3, None, "trap")])     [{"pages": 3, "host": None, "kind": "trap"}]
 
-Rows and dataclasses become objects by the names of their fields, paths become text. A class whose
-document differs from its fields has a method `to_json`, whose result is converted in turn.
+Rows and dataclasses become objects by the names of their fields, paths text, states their labels. A
+class whose document differs from its fields has a method `to_json`; its result is converted, too.
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-_PLAIN = (str, int, float, type(None))
+from minicrawl.states import State
 
 
 def to_json(value: Any) -> Any:
     """Return a value of dicts, lists and plain values alone."""
-    if isinstance(value, _PLAIN):
-        return value
+    if value is None or isinstance(value, str | int | float):
+        return value.label if isinstance(value, State) else value
     if hasattr(value, "to_json"):
         return to_json(value.to_json())
     if is_dataclass(value):

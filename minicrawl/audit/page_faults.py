@@ -181,7 +181,7 @@ def faults_of(
     faults["says_missing"] = len(words) < _MOST_WORDS and any(
         _MISSING.fullmatch(part.strip(" .!")) for text in titles for part in _SEPARATOR.split(text)
     )
-    faults["charset_conflict"] = _is_conflict(headers.get("content-type", ""), seen)
+    faults["charset_conflict"] = _is_charset_conflict(headers.get("content-type", ""), seen)
     for cookie in filter(None, headers.get("set-cookie", "").split("\n")):
         said = {part.strip().partition("=")[0].lower() for part in cookie.split(";")[1:]}
         faults["weak_cookies"] += (
@@ -277,8 +277,7 @@ def _has_gap(item: Mapping[str, Any]) -> bool:
     return not all(any(item.get(name) for name in names) for names in needed)
 
 
-def _is_conflict(content_type: str, seen: str) -> bool:
-    """Return True if headers and markup declare different encodings."""
+def _is_charset_conflict(content_type: str, seen: str) -> bool:
     declared = re.search(r"""<meta\b[^<>]*\bcharset\s*=\s*["']?([\w.:-]+)""", seen, _FLAGS)
     sent = parse_content_type(content_type)[1]
     return bool(sent and declared) and _codec(str(sent)) != _codec(declared[1] if declared else "")
