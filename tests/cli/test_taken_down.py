@@ -191,7 +191,7 @@ def test_no_tool_of_an_agent_shows_the_url_or_its_texts(path: Path) -> None:
     tools = pytest.importorskip("minicrawl.mcp.tools")
     given = {"url": PAGE, "query": "anchor", "topic": "-missing", "sql": "SELECT * FROM pages"}
     answers = []
-    with closing(tools.StoreTools(path, 99)) as of_store:
+    with closing(tools.StoreTools(path)) as of_store:
         for tool in of_store.all():
             for url in (PAGE, f"{HOST}/"):
                 arguments = given | {"url": url}

@@ -174,6 +174,7 @@ STORE_VALUES = {
     "--sign": ["key.pem"],
     "--static": ["folder"],
     "--base-url": ["https://x.example/"],
+    "--verdict": ["forbidden"],
     "--title": ["Harbours"],
     "--logo": ["Harbour"],
     "--text": ["All harbours"],
