@@ -154,7 +154,9 @@ def _by_lanczos(
     product: Product, start: Vector, tolerance: float, most_steps: int, tell: Progress
 ) -> Scores:
     most_images = images_within(_LANCZOS_BYTES, len(start))
-    for approximation in leading(product, start, most_images=most_images):
+    approximations = leading(product, start, most_images=most_images)
+    while True:
+        approximation = next(approximations)
         tell(share_done(approximation.sine, tolerance))
         is_last = approximation.is_all or approximation.products >= most_steps
         if is_last or FURTHEST * chord(approximation.sine) <= tolerance:
@@ -162,8 +164,7 @@ def _by_lanczos(
             x = np.abs(approximation.vector())
             ranked = scores(x, approximation.sine, approximation.products, tolerance)
             if is_last or ranked.converged:
-                break
-    return ranked
+                return ranked
 
 
 def _by_power(

@@ -88,6 +88,15 @@ def test_assets_have_a_kind() -> None:
     ]
 
 
+def test_images_that_other_sites_show_are_previews_and_no_assets() -> None:
+    found = references(
+        '<meta property="og:image" content=" /card.png ">'
+        '<meta name="twitter:image" content="/tweet.png"><meta name="description" content="/x.png">'
+        f'<meta property="og:image" content=""><meta property="og:image" content="{"x" * 9000}">'
+    )
+    assert (found.previews, found.assets) == (["/card.png", "/tweet.png"], [])
+
+
 def test_browsers_load_nothing_of_a_template() -> None:
     markup = "<template><template><img src=a></template><a href=b id=c>d</a></template><img src=e>"
     found = references(markup)
