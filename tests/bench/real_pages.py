@@ -37,7 +37,7 @@ from tests.bench.crawl import COLUMNS, Lap, lap
 from tests.bench.crawlers import Choice, Crawler, Task, choice_options, chosen, scrapy
 from tests.bench.laps import PageVisits, laps_in_turn
 from tests.bench.manuals import cpu_s_of, own_core
-from tests.bench.notes import into_document, machine, row, tell, today
+from tests.bench.notes import into_document, row, tell, today
 from tests.bench.processes import exit_on_sigterm
 from tests.real.daemons import free_port
 from tests.real.nginx import running_nginx
@@ -295,7 +295,7 @@ def main(
         for title in shapes or SHAPES:
             lines += _rows(title, some, crawlers, count)
     lines = [
-        f"{today()}: {', '.join(crawler.version for crawler in crawlers)}. {machine()}. "
+        f"{today()}: {', '.join(crawler.version for crawler in crawlers)}. "
         f"{len(some):,} pages of {size_kb:.0f} KB on average, "
         f"{_CONNECTIONS} connections, median of {count}. lexbor alone parses a page and takes its "
         f"links in {parse_ms(some):.2f} ms.",
