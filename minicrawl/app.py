@@ -60,7 +60,7 @@ from minicrawl.memory.garbage_collector import RARE_GARBAGE_COLLECTION
 from minicrawl.notebook import NotebookDisplay
 from minicrawl.own_files import scratch
 from minicrawl.store import tables
-from minicrawl.store.derived.file import mend
+from minicrawl.store.derived.file import SET_ASIDE, mend
 from minicrawl.store.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
@@ -271,7 +271,7 @@ class Crawl:
         if self._beginning.fresh and (aside := set_aside(store)):
             self._tell(Noted(text=f"the store that was there is {aside} now"))
         if damaged := mend(store):
-            self._tell(Warned(text=f"the ranks could not be opened: they are {damaged} now"))
+            self._tell(Warned(text=SET_ASIDE.format(damaged)))
         keep = partial(open_keeping, emit=self._tell)
         opened = opened_crawl(
             *(self._agree, store, seeds, self._tell, keep),

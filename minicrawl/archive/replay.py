@@ -38,8 +38,8 @@ class PageToReplay(NamedTuple):
     recorded: ShownFile
 
 
-class Drawing(NamedTuple):
-    """What a page shows: its text, a picture of its top, and the requests without a response."""
+class DrawnPage(NamedTuple):
+    """A page as drawn: its text, a picture of its top, and the requests without a response."""
 
     text: str
     picture: bytes
@@ -50,8 +50,8 @@ class Replayed(NamedTuple):
     """A page as recorded and as replayed, and the share of the pixels that differ."""
 
     url: str
-    recorded: Drawing
-    replayed: Drawing
+    recorded: DrawnPage
+    replayed: DrawnPage
     difference: float
 
 

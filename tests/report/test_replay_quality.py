@@ -1,13 +1,13 @@
 """The quality of a replay: shares of text and picture, the worst pages first."""
 
-from minicrawl.archive.replay import Drawing, Replayed
+from minicrawl.archive.replay import DrawnPage, Replayed
 from minicrawl.report.archived.replay_quality import PageQuality, html, quality, worst_first
 
 
 def replayed(name: str, text: str, difference: float = 0.0, failed: int = 0) -> Replayed:
-    recorded = Drawing("one two three four", b"before", ())
+    recorded = DrawnPage("one two three four", b"before", ())
     lost = tuple(f"http://a.example/?<{number}>" for number in range(failed))
-    drawing = Drawing(text, b"after", lost)
+    drawing = DrawnPage(text, b"after", lost)
     return Replayed(f"http://a.example/{name}", recorded, drawing, difference)
 
 
@@ -18,7 +18,7 @@ def test_text_and_picture_are_compared_with_what_was_recorded() -> None:
     assert same == PageQuality("http://a.example/same", 1.0, 1.0, 0)
     assert half == PageQuality("http://a.example/half", 0.5, 0.75, 3)
     assert none.text == 0.0
-    blank = Drawing("", b"", ())
+    blank = DrawnPage("", b"", ())
     assert quality(Replayed("http://a.example/", blank, blank, 0.0)).text == 1.0
 
 

@@ -284,7 +284,7 @@ _OF_AN_UPDATE = frozenset(
 the others. Limits of all runs would end an update at its start."""
 
 
-class WatchedPages(click.ParamType[tuple[str, float]]):
+class WatchRule(click.ParamType[tuple[str, float]]):
     """A URL or a regular expression, and the time after which its pages are read again."""
 
     name = "URL|REGEX=TIME"
@@ -303,8 +303,8 @@ class WatchedPages(click.ParamType[tuple[str, float]]):
 @click.option(
     "--watch",
     multiple=True,
-    metavar=WatchedPages.name,
-    type=WatchedPages(),
+    metavar=WatchRule.name,
+    type=WatchRule(),
     help="Of the pages read before, request only those at this URL, or whose URLs match REGEX, "
     "and only if they were last read TIME ago or longer: '/news/=1h'. Repeatable.",
 )

@@ -43,10 +43,10 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
     run.
     """
     from minicrawl.crawl.refinement.converged_ranks import TOP, refine as refine_store
-    from minicrawl.store.derived.file import mend
+    from minicrawl.store.derived.file import SET_ASIDE, mend
 
     if aside := mend(store):
-        warn(f"the ranks could not be opened: they are {aside} now")
+        warn(SET_ASIDE.format(aside))
     with _while_undisturbed() as goes_on, progress("refine") as advance:
         refined = refine_store(store, until=until, to=to, progress=advance, goes_on=goes_on)
     if refined is None or not refined.converged:

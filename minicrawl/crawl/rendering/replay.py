@@ -24,7 +24,7 @@ from playwright.async_api import (
     async_playwright,
 )
 
-from minicrawl.archive.replay import Drawing, PageToReplay, Replayed, ReplayedArchive, ShownFile
+from minicrawl.archive.replay import DrawnPage, PageToReplay, Replayed, ReplayedArchive, ShownFile
 from minicrawl.crawl.rendering.worker import launch, refusing_port
 
 _VIEW = {"width": 1280, "height": 800}
@@ -80,7 +80,7 @@ async def _replay(browser: Browser, page: PageToReplay, archive: ReplayedArchive
 
 async def _drawn(
     browser: Browser, url: str, page: ShownFile, archive: ReplayedArchive, *, runs_scripts: bool
-) -> Drawing:
+) -> DrawnPage:
     failed = dict[str, None]()
 
     async def route(route: Route, request: Request) -> None:
@@ -110,4 +110,4 @@ async def _drawn(
             await shown.goto(url, wait_until="load", timeout=_LOAD_MS)
             await shown.wait_for_load_state("networkidle", timeout=_QUIET_MS)
         text = await shown.inner_text("body", timeout=_LOAD_MS)
-        return Drawing(text, await shown.screenshot(timeout=_LOAD_MS), tuple(failed))
+        return DrawnPage(text, await shown.screenshot(timeout=_LOAD_MS), tuple(failed))

@@ -35,7 +35,7 @@ from minicrawl.report.saved_ranks import (
     saved_ranks,
 )
 from minicrawl.store import tables
-from minicrawl.store.derived.file import mend
+from minicrawl.store.derived.file import SET_ASIDE, mend
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks
 
 IMPORTANCE = "importance"
@@ -124,7 +124,7 @@ def keep(
         for name, scores in ranks.items()
     )
     if aside := mend(snapshot.path):
-        warn(f"the ranks could not be opened: they are {aside} now")
+        warn(SET_ASIDE.format(aside))
     keep_ranks(snapshot.path, snapshot.connection, rows)
 
 

@@ -25,6 +25,7 @@ from minicrawl.store.trouble import DERIVED, NONSENSE, primary_code, translating
 SUFFIX = "-ranks"
 DAMAGED = f"{SUFFIX}-damaged"
 """Suffix of a file that could not be opened, and in whose place a new one was made."""
+SET_ASIDE = "the ranks could not be opened: they are {} now"
 _PATIENCE_S = 60.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
