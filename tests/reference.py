@@ -8,13 +8,17 @@ files and columns, and sentences before a list are written here. One page is for
 types of the arguments of `Settings.of`.
 """
 
+import ast
 import dataclasses
 import enum
 import inspect
 import re
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 
@@ -418,10 +422,26 @@ def _class(one: type) -> Iterator[str]:
         yield _record(one)
     elif "__init__" in vars(one) and (made := vars(one)["__init__"].__doc__):
         yield paragraphs(made)
+        yield from _attributes(one)
     for name, member in vars(one).items():
         described = _member(name, member)
         if not name.startswith("_") and described:
             yield described
+
+
+def _attributes(one: type) -> Iterator[str]:
+    """List the attributes that `__init__` describes by a text below them."""
+    source = textwrap.dedent(inspect.getsource(vars(one)["__init__"]))
+    (made,) = ast.parse(source).body
+    assert isinstance(made, ast.FunctionDef)
+    for line, below in pairwise(made.body):
+        match line, below:
+            case (
+                ast.Assign(targets=[ast.Attribute(attr=name)])
+                | ast.AnnAssign(target=ast.Attribute(attr=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ) if not name.startswith("_"):
+                yield f"### `{name}`\n\n{paragraphs(text)}"
 
 
 def _is_a_record(one: type) -> bool:
@@ -444,7 +464,7 @@ def _record(one: type) -> str:
 
 def _member(name: str, member: object) -> str:
     match member:
-        case property(fget=getter) if getter is not None and getter.__doc__:
+        case property(fget=getter) | cached_property(func=getter) if getter and getter.__doc__:
             return f"### `{name}`\n\n{paragraphs(getter.__doc__)}"
         case classmethod() | staticmethod():
             member = member.__func__

@@ -97,7 +97,8 @@ class Shop:
         "/b": '<title>B</title><div itemscope itemtype="https://schema.org/Product">'
         '<b itemprop="name">Duck &amp; Co</b><i itemprop=price content="9.50">9,50</i>'
         '<i itemprop="priceCurrency">EUR</i></div>',
-        "/c": '<title>C</title><script type="application/ld+json">{broken</script>',
+        "/c": '<title>C</title><script type="application/ld+json">{broken</script>'
+        "<p>Lorem ipsum dolor sit amet.",
     }
 
     def answer(
@@ -221,11 +222,16 @@ class TestOnTheCommandLine:
         assert "scope" in why
 
     @pytest.mark.slow
-    def test_a_check_is_listed_by_the_audit(self, installed: Path, tmp_path: Path) -> None:
-        crawl = ("crawl", "--demo", "--demo-pages", "100", "--pages", "40", "-q")
-        output_of(installed, *crawl, "--store", "crawl.db", cwd=tmp_path)
-        found = minicrawl(installed, "audit", "--store", "crawl.db", cwd=tmp_path)
-        assert "far-from-home" in found.stdout, found.stderr
+    def test_a_check_finds_pages_by_columns_or_markup(
+        self, installed: Path, tmp_path: Path
+    ) -> None:
+        with DemoServer(Shop()) as server:
+            resolve = ("--resolve", f"shop.example={server.address}")
+            output_of(installed, "crawl", *SHOP, *resolve, "--keep", "pages", cwd=tmp_path)
+        store = ("--store", "crawl.db")
+        issues = output_of(installed, "audit", "--json", *store, cwd=tmp_path)
+        numbers = {row["issue"]: row["pages"] for row in json.loads(issues)["issues"]}
+        assert (numbers["filler"], numbers.get("far-from-home", 0)) == (1, 0)
 
     @pytest.mark.slow
     def test_a_parser_makes_a_column(self, installed: Path, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The reference in docs/reference agrees with the code."""
 
+import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,3 +48,52 @@ class TestWriting:
         assert reference.stale(tmp_path) == ["docs/reference/files.md"]
         reference.write(tmp_path)
         assert reference.stale(tmp_path) == []
+
+
+class TestExamples:
+    def test_what_examples_use_is_in_the_reference(self) -> None:
+        """Each name of an example is documented: imports, and attributes of annotated arguments."""
+        sections = _sections((reference.ROOT / "docs/reference/python-api.md").read_text("utf-8"))
+        used = [
+            (name, attribute)
+            for file in sorted((reference.ROOT / "examples").glob("*/src/**/*.py"))
+            for name, attribute in _names_used(ast.parse(file.read_text("utf-8")))
+        ]
+        assert used
+        assert [use for use in used if use[1] not in sections.get(use[0], ())] == []
+
+
+def _sections(page: str) -> dict[str, set[str]]:
+    """Return the attributes in each section; "" is one of all."""
+    return {
+        title: {"", *re.findall(r"^(?:### |- )`(\w+)", text, re.MULTILINE)}
+        for title, text in re.findall(
+            r"^## (\w+)\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL
+        )
+    }
+
+
+def _names_used(example: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield each name of the API that an example imports, with the attributes that it uses."""
+    nodes = list(ast.walk(example))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    public = {
+        alias.name
+        for node in imports
+        for alias in node.names
+        if node.module in ("minicrawl", "minicrawl.ext")
+    }
+    yield from ((name, "") for name in public)
+    for function in nodes:
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            kinds = {
+                argument.arg: ast.unparse(argument.annotation)
+                for argument in function.args.args
+                if argument.annotation is not None
+            }
+            for node in ast.walk(function):
+                match node:
+                    case ast.Attribute(value=ast.Name(id=name), attr=attribute) if (
+                        kinds.get(name) in public
+                    ):
+                        yield kinds[name], attribute

@@ -37,6 +37,7 @@ from minicrawl.audit.url_columns import (
     url_numbers,
 )
 from minicrawl.ports import Progress
+from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.graph.flows import final_pages
 from minicrawl.report.links.verdicts import NOT_CHECKED, checked_files, verdict_of_check, verdicts
 from minicrawl.report.selected_pages import hosts_named
@@ -456,6 +457,11 @@ class AuditedSite:
     def urls(self, pages: Column) -> list[str]:
         """Return the URLs of some pages."""
         return urls(self.seen, np.asarray(pages, np.int64))
+
+    def markups(self, pages: Column) -> Iterator[str]:
+        """Yield the markup of some pages, empty for one that is not HTML or was not kept."""
+        with kept_pages(self.seen) as archive:
+            yield from (markup_of(archive, url) or "" for url in self.urls(pages))
 
     def pages_of(self, keys: Column) -> Column:
         """Return the page of each key of a URL, or -1."""

@@ -150,6 +150,8 @@ class Frontier:
         self.books = Books(self.ledger, self.spendings.of)
         self.estimate = Importance(self.ledger, stands_for=self.books.stands_for)
         self.urls = UrlTable(urls_of)
+        """`urls.depth[page]` is the number of links from a seed, `urls.url_of(page)` the URL of a
+        new page, `urls.host_of[page]` the host's number, and `urls.origins[host]` its name."""
         self.siblings: Siblings | None = None
         """State of the siblings order, if the crawl uses it."""
         self.values: ValueEstimate | None = None

@@ -61,16 +61,20 @@ class Csr:
 
     @property
     def nodes(self) -> int:
+        """Number of nodes."""
         return len(self.starts) - 1
 
     @property
     def edges(self) -> int:
+        """Number of links."""
         return len(self.targets)
 
     def out_degrees(self) -> NDArray[np.int64]:
+        """Return the number of links from each node."""
         return np.diff(self.starts)
 
     def in_degrees(self) -> NDArray[np.int64]:
+        """Return the number of links to each node."""
         return np.diff(starts_of(self.nodes, self.targets))
 
     def sources(self) -> NDArray[np.int32]:
