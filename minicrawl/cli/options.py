@@ -83,18 +83,12 @@ class ListOption(click.Option):
         return self.type(",".join(value), self, ctx) if value else None
 
 
-class Sizes(click.ParamType[tuple[int, ...]]):
-    """A list of whole numbers above 0, separated by commas; sorted."""
-
-    name = "sizes"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        texts = [text.strip() for text in str(value).split(",")]
-        if not all(text.isascii() and text.isdigit() and text.strip("0") for text in texts):
-            self.fail(f"{value!r} is not a list of numbers such as 10,100", param, ctx)
-        return tuple(sorted(set(map(int, texts))))
+def sizes(listed: str) -> tuple[int, ...]:
+    """Return the whole numbers above 0 that commas separate, sorted."""
+    texts = [text.strip() for text in listed.split(",")]
+    if not all(text.isascii() and text.isdigit() and text.strip("0") for text in texts):
+        raise click.BadParameter(f"{listed!r} is not a list of numbers such as 10,100")
+    return tuple(sorted(set(map(int, texts))))
 
 
 ALL = "all"

@@ -239,21 +239,15 @@ def source_options(command: Command) -> Command:
     return graph_option(store_option(with_source))
 
 
-class Moment(click.ParamType[float]):
-    """A time in seconds since 1970."""
+def moment_or_age(text: str) -> float:
+    """Return a time, or the time that was so long ago, in seconds since 1970."""
+    from minicrawl.report.archived.page_versions import moment
 
-    name = "time"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        from minicrawl.report.archived.page_versions import moment
-
-        is_number = quantities.finite_number(value) is not None
-        ago_s = None if is_number else quantities.seconds(value)
-        if ago_s is not None:
-            return time.time() - ago_s
-        try:
-            return moment(str(value))
-        except UsageError as error:
-            self.fail(f"{error}, nor an age such as 7d", param, ctx)
+    is_number = quantities.finite_number(text) is not None
+    ago_s = None if is_number else quantities.seconds(text)
+    if ago_s is not None:
+        return time.time() - ago_s
+    try:
+        return moment(text)
+    except UsageError as error:
+        raise click.BadParameter(f"{error}, nor an age such as 7d") from None

@@ -20,19 +20,11 @@ if TYPE_CHECKING:
     from minicrawl.app import Crawl
 
 
-class ServedPlace(click.ParamType[tuple[str, str]]):
-    """Address and port to listen on."""
-
-    name = "address"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Return address and port as text."""
-        host, _, port = str(value).rpartition(":")
-        if not host or not port.isdecimal() or int(port) > LAST_PORT:
-            self.fail(f"{value!r}: use ADDRESS:PORT, such as 127.0.0.1:9464", param, ctx)
-        return host, port
+def _address_and_port(place: str) -> tuple[str, str]:
+    host, _, port = place.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > LAST_PORT:
+        raise click.BadParameter(f"{place!r}: use ADDRESS:PORT, such as 127.0.0.1:9464")
+    return host, port
 
 
 class DashboardBeside(Companion):
@@ -48,7 +40,7 @@ class DashboardBeside(Companion):
         click.option(
             "--metrics",
             metavar="ADDRESS:PORT",
-            type=ServedPlace(),
+            type=_address_and_port,
             help="Serve metrics for Prometheus at http://ADDRESS:PORT/metrics while the crawl "
             "runs, and print the token that they need.",
         ),

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from minicrawl.lab.algorithm_bench import AlgorithmReport, TrialRules, compare
-from minicrawl.lab.commands.growing_graphs import MB, GraphType
+from minicrawl.lab.commands.growing_graphs import MB, graph_named
 from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind
 from minicrawl.lab.dynamic_graphs.reachability import BLOCKS
 from minicrawl.lab.dynamic_graphs.suite import SolvedGraph
@@ -171,7 +171,7 @@ def _mark_ended(axes: Any, drawn: Any, heights: Sequence[float | None]) -> None:
 
 
 @click.command()
-@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
+@click.argument("graphs", metavar="GRAPH...", type=graph_named, nargs=-1, required=True)
 @click.option("--timeout", default=60.0, show_default=True, help="Time limit of a trial.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True)
 def main(graphs: Sequence[SolvedGraph], timeout: float, out: Path) -> None:

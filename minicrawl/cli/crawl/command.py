@@ -284,27 +284,21 @@ _OF_AN_UPDATE = frozenset(
 the others. Limits of all runs would end an update at its start."""
 
 
-class WatchRule(click.ParamType[tuple[str, float]]):
-    """A URL or a regular expression, and the time after which its pages are read again."""
-
-    name = "URL|REGEX=TIME"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float]:
-        pattern, _, interval = str(value).rpartition("=")
-        try:
-            return str(PATTERN.read(pattern)), float(str(TIME.read(interval)))
-        except InvalidValue as unfit:
-            self.fail(f"{value!r}: {unfit.value!r} {unfit.wanted}", param, ctx)
+def _watch_rule(rule: str) -> tuple[str, float]:
+    """Return a URL or a regular expression, and the time after which its pages are read again."""
+    pattern, _, interval = rule.rpartition("=")
+    try:
+        return str(PATTERN.read(pattern)), float(str(TIME.read(interval)))
+    except InvalidValue as unfit:
+        raise click.BadParameter(f"{rule!r}: {unfit.value!r} {unfit.wanted}") from None
 
 
 @click.command(cls=CrawlCommand)
 @click.option(
     "--watch",
     multiple=True,
-    metavar=WatchRule.name,
-    type=WatchRule(),
+    metavar="URL|REGEX=TIME",
+    type=_watch_rule,
     help="Of the pages read before, request only those at this URL, or whose URLs match REGEX, "
     "and only if they were last read TIME ago or longer: '/news/=1h'. Repeatable.",
 )

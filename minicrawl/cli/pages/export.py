@@ -25,8 +25,8 @@ from minicrawl.cli.pages.export_output import (
 from minicrawl.cli.parameters import field_option, fields_of, option, switch, with_options
 from minicrawl.cli.store_options import (
     READ,
-    Moment,
     json_option,
+    moment_or_age,
     selection_options,
     store_option_for,
     tell_of_importance,
@@ -61,18 +61,14 @@ LAST_RUN = -1.0
 """Time that stands for the start of the last run."""
 
 
-class SinceMoment(Moment):
-    """A time, the start of the last run, or the time of an earlier data set."""
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if value == "last":
-            return LAST_RUN
-        if isinstance(value, str) and Path(value).exists():
-            # What was read at that very moment is in the data set.
-            return math.nextafter(read_until(Path(value)), math.inf)
-        return super().convert(value, param, ctx)
+def _since(text: str) -> float:
+    """Return a time, the start of the last run, or the time of an earlier data set."""
+    if text == "last":
+        return LAST_RUN
+    if Path(text).exists():
+        # What was read at that very moment is in the data set.
+        return math.nextafter(read_until(Path(text)), math.inf)
+    return moment_or_age(text)
 
 
 class FormatName(click.Choice[str]):
@@ -149,7 +145,7 @@ def export(
         "2026-11-22T10:00, UTC), age (12h, 7d), run (last: the start of the last run) or data set "
         "(its folder, as --shard made it).",
         metavar="TIME|RUN",
-        type=SinceMoment(),
+        type=_since,
     ),
     row_group: int | None = option(
         "Limit a row group of a .parquet file to SIZE before compression. Writing takes about "

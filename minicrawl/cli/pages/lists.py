@@ -23,7 +23,7 @@ from minicrawl.cli.output import (
 from minicrawl.cli.pages.explain import MOST_SHOWN
 from minicrawl.cli.parameters import option, with_options
 from minicrawl.cli.progress_bar import progress
-from minicrawl.cli.store_options import Moment, count_option, json_option, store_option
+from minicrawl.cli.store_options import count_option, json_option, moment_or_age, store_option
 from minicrawl.report.files.content_columns import CONTENTS, SHORT_CONTENTS
 from minicrawl.report.selected_pages import (
     COLUMNS,
@@ -115,19 +115,12 @@ def _cell(name: str, value: object) -> str:
     return str(value)
 
 
-class _Columns(click.ParamType[tuple[str, ...]]):
-    """Names of columns, separated by commas."""
-
-    name = "columns"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(name.strip() for name in str(value).split(",")))
-        for name in names:
-            if name not in _COLUMNS:
-                self.fail(f"{name!r} is not one of {', '.join(_COLUMNS)}", param, ctx)
-        return names
+def _columns(listed: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in listed.split(",")))
+    for name in names:
+        if name not in _COLUMNS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(_COLUMNS)}")
+    return names
 
 
 @click.command()
@@ -157,7 +150,7 @@ def pages(
         _USUAL_COLUMNS,
         cls=ListOption,
         metavar="NAME,...",
-        type=_Columns(),
+        type=_columns,
     ),
 ) -> None:
     """List pages with selected columns."""
@@ -184,7 +177,7 @@ def pages(
 @click.option(
     "--since",
     metavar="TIME",
-    type=Moment(),
+    type=moment_or_age,
     help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, 7d).  "
     "[default: since the last crawl began]",
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from minicrawl.cli.options import ListOption, Sizes
+from minicrawl.cli.options import ListOption, sizes
 from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
 from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
 from minicrawl.ranks.agreement import RankErrors, compare as compare_scores
@@ -22,7 +22,7 @@ _MANY, _MOST = 100, 1_000_000
     "ks",
     cls=ListOption,
     metavar="K,...",
-    type=Sizes(),
+    type=sizes,
     default="10,100,1000",
     show_default=True,
     help="Show the overlap of the K best pages of each rank.",

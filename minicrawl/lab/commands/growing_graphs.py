@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -26,48 +25,33 @@ from minicrawl.wording import counted
 MB = 1 << 20
 
 
-class GraphType(click.ParamType[SolvedGraph]):
-    """A graph of the suite, by name, or a file."""
-
-    name = "graph"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> SolvedGraph:
-        if isinstance(value, SolvedGraph):
-            return value
-        if value in SUITE:
-            return solved(SUITE[value]())
-        path = Path(value)
-        if not path.is_file():
-            self.fail(f"{value!r} is neither a file nor one of {', '.join(SUITE)}", param, ctx)
-        graph = read_sequence(path)
-        if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
-            raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
-        return solved(graph)
+def graph_named(name: str) -> SolvedGraph:
+    """Return a graph of the suite, or that of a file."""
+    if name in SUITE:
+        return solved(SUITE[name]())
+    path = Path(name)
+    if not path.is_file():
+        raise click.BadParameter(f"{name!r} is neither a file nor one of {', '.join(SUITE)}")
+    graph = read_sequence(path)
+    if graph.nodes > FAR:  # distances of up to nodes - 1 must be below FAR
+        raise GraphFileError(f"{path}: too many pages: {graph.nodes:,}, at most {FAR:,}")
+    return solved(graph)
 
 
-class AlgorithmType(click.ParamType[DynamicAlgorithm]):
-    """An algorithm, by name or number."""
-
-    name = "algorithm"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> DynamicAlgorithm:
-        try:
-            return algorithm_of(str(value))
-        except KeyError:
-            self.fail(f"{value!r} is not one of {', '.join(ALGORITHMS)}", param, ctx)
+def _algorithm(name: str) -> DynamicAlgorithm:
+    try:
+        return algorithm_of(name)
+    except KeyError:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(ALGORITHMS)}") from None
 
 
 @click.command("graphs")
-@click.argument("graphs", metavar="GRAPH...", type=GraphType(), nargs=-1, required=True)
+@click.argument("graphs", metavar="GRAPH...", type=graph_named, nargs=-1, required=True)
 @click.option(
     "--algorithm",
     "chosen",
     multiple=True,
-    type=AlgorithmType(),
+    type=_algorithm,
     metavar="NAME",
     help="Algorithm, by name or number in the table; repeatable.  [default: all of --kind]",
 )

@@ -32,22 +32,15 @@ ORDER_NAME = click.Choice([*CRAWL_ORDERS, BY_VALUE, *ext.entry_points(ext.ORDERS
 """Orders of the laboratory, and those that packages add to a crawl."""
 
 
-class Budget(click.ParamType[float | int]):
-    """A number of pages, or with % a share of the web."""
-
-    name = "budget"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | int:
-        text = str(value)
-        try:
-            budget = float(text[:-1]) / 100 if text.endswith("%") else int(text)
-        except ValueError:
-            budget = 0
-        if budget <= 0 or (text.endswith("%") and budget > 1):
-            self.fail(f"{text!r} is no budget: write a number of pages, or 0% to 100%", param, ctx)
-        return budget
+def _budget(text: str) -> float | int:
+    """Return a number of pages, or with % a share of the web."""
+    try:
+        budget = float(text[:-1]) / 100 if text.endswith("%") else int(text)
+    except ValueError:
+        budget = 0
+    if budget <= 0 or (text.endswith("%") and budget > 1):
+        raise click.BadParameter(f"{text!r} is no budget: write a number of pages, or 0% to 100%")
+    return budget
 
 
 @click.command()
@@ -78,7 +71,7 @@ def order(
         [f"{share:.0%}" for share in FRACTIONS],
         flag="--budget",
         metavar="N|P%",
-        type=Budget(),
+        type=_budget,
         multiple=True,
     ),
     draws: int | None = draws_option,

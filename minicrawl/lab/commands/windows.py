@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import click
 
@@ -42,29 +41,22 @@ PolicyParts = tuple[str, float | None, int | None, bool]
 _HISTORY = "+history"
 
 
-class PolicyType(click.ParamType[PolicyParts]):
-    """NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
-
-    name = "policy"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> PolicyParts:
-        written = str(value)
-        name, equals, size = written.removesuffix(_HISTORY).partition("=")
-        if name not in WINDOWS:
-            self.fail(f"{name!r} is not one of {', '.join(WINDOWS)}", param, ctx)
-        width, slash, most = size.partition("/")
-        if equals and name in WITHOUT_WIDTH:
-            self.fail(f"a {name} window has no width", param, ctx)
-        if slash and name in WITHOUT_MEASURES:
-            self.fail(f"the {name} window keeps no measures", param, ctx)
-        return (
-            name,
-            POSITIVE.convert(width, param, ctx) if equals else None,
-            MEASURES.convert(most, param, ctx) if slash else None,
-            written.endswith(_HISTORY),
-        )
+def _policy(written: str) -> PolicyParts:
+    """Read NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
+    name, equals, size = written.removesuffix(_HISTORY).partition("=")
+    if name not in WINDOWS:
+        raise click.BadParameter(f"{name!r} is not one of {', '.join(WINDOWS)}")
+    width, slash, most = size.partition("/")
+    if equals and name in WITHOUT_WIDTH:
+        raise click.BadParameter(f"a {name} window has no width")
+    if slash and name in WITHOUT_MEASURES:
+        raise click.BadParameter(f"the {name} window keeps no measures")
+    return (
+        name,
+        POSITIVE(width) if equals else None,
+        MEASURES(most) if slash else None,
+        written.endswith(_HISTORY),
+    )
 
 
 @click.command()
@@ -89,7 +81,7 @@ def windows(
         "having the mean history of those before them; repeatable.  [default: all]",
         flag="--policy",
         metavar="NAME[=WIDTH[/MEASURES]][+history]",
-        type=PolicyType(),
+        type=_policy,
         multiple=True,
     ),
     small_edge: float | None = small_edge_option(None),

@@ -101,23 +101,17 @@ def refuse_idle_dangling(terms: PageRankOptions) -> None:
 LINK_KINDS = ("internal", "transverse")
 
 
-class _LinkWeight(click.ParamType[tuple[str, float]]):
+def _link_weight(text: str) -> tuple[str, float]:
     """`internal=0.5` -> ("internal", 0.5)."""
-
-    name = "weight"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, float]:
-        kind, _, number = str(value).partition("=")
-        try:
-            weight = float(number)
-        except ValueError:
-            kind, weight = "", 0.0
-        if kind not in LINK_KINDS:
-            kinds = " or ".join(f"{kind}=W" for kind in LINK_KINDS)
-            self.fail(f"{value!r} is not a link weight: use {kinds}", param, ctx)
-        return kind, weight
+    kind, _, number = text.partition("=")
+    try:
+        weight = float(number)
+    except ValueError:
+        kind, weight = "", 0.0
+    if kind not in LINK_KINDS:
+        kinds = " or ".join(f"{kind}=W" for kind in LINK_KINDS)
+        raise click.BadParameter(f"{text!r} is not a link weight: use {kinds}")
+    return kind, weight
 
 
 def guards_of(
@@ -137,7 +131,7 @@ def guards_of(
         "Weight of links within a registrable domain (internal) or between two (transverse). "
         "internal=0 drops internal links; repeatable.",
         metavar="KIND=W",
-        type=_LinkWeight(),
+        type=_link_weight,
         multiple=True,
         usual=1,
     ),

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -48,23 +47,16 @@ DRAWS, SEED = 10, 1
 _EXAMPLES = 5
 
 
-class Take(click.ParamType[int | SeedChoice]):
-    """A page of a core, or the seed of a random choice of cores."""
-
-    name = "take"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | SeedChoice:
-        kind, _, seed = str(value).partition(":")
-        if kind == "random" and seed.isascii() and seed.isdigit():
-            return int(seed)
-        if value not in {choice.value for choice in SeedChoice}:
-            self.fail(f"{value!r} is none of hub, authority, random:SEED with a number", param, ctx)
-        return SeedChoice(value)
+def _take(value: str) -> int | SeedChoice:
+    """Return a page of a core, or the seed of a random choice of cores."""
+    kind, _, seed = value.partition(":")
+    if kind == "random" and seed.isascii() and seed.isdigit():
+        return int(seed)
+    if value not in {choice.value for choice in SeedChoice}:
+        raise click.BadParameter(f"{value!r} is none of hub, authority, random:SEED with a number")
+    return SeedChoice(value)
 
 
-_TAKE = Take()
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -123,7 +115,7 @@ def seed_set(
         f"best hubs of N cores drawn at random from the {POOL} N strongest.",
         SeedChoice.HUB.value,
         metavar="hub|authority|random:SEED",
-        type=_TAKE,
+        type=_take,
     ),
     evaluate: bool = switch(
         "Show distances between the cores, and compare breadth-first crawls from the seeds and "

@@ -8,7 +8,7 @@ from functools import partial
 
 import click
 
-from minicrawl.cli.options import ListOption, Number, Sizes
+from minicrawl.cli.options import ListOption, Number, sizes
 from minicrawl.cli.output import show_table
 from minicrawl.cli.parameters import number, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
@@ -50,7 +50,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
         flag="--machines",
         cls=ListOption,
         metavar="N,...",
-        type=Sizes(),
+        type=sizes,
     ),
     waits: Sequence[int] = option(
         "Maximum time that cash waits for a batch to fill.",
@@ -58,7 +58,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
         flag="--wait",
         cls=ListOption,
         metavar="SECONDS,...",
-        type=Sizes(),
+        type=sizes,
     ),
     batch: int = number(
         "Number of transfers in a full batch.", MOST_TRANSFERS, most=MOST_TRANSFERS
@@ -85,7 +85,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
         flag="--read",
         cls=ListOption,
         metavar="PERCENT,...",
-        type=Sizes(),
+        type=sizes,
     ),
     draws: int | None = number(
         f"Average over N random sets of 10 seeds.  [default: {DRAWS}; {QUICK_DRAWS} with --quick]"
