@@ -85,7 +85,6 @@ ALWAYS_UNPACKED = 1 << 24
 
 
 def read(path: Path, progress: Progress = unreported) -> NamedGraph:
-    """Read a graph file."""
     (graph, weights), ids, names = parse(blocks(path, progress), str(path))
     return NamedGraph(graph, Texts(names) if ids is None else NumericNames(ids), weights)
 

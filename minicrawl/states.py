@@ -263,7 +263,6 @@ class State(IntEnum):
 
     @classmethod
     def labelled(cls, label: str) -> "State":
-        """Return the state with this label."""
         return cls[label.upper().replace("-", "_")]
 
 
@@ -298,7 +297,6 @@ READABLE = (State.UNREAD, *READ_STATES, *PASSING, *CUT)
 
 
 def policy_of(kind: State) -> RetryPolicy:
-    """Return the retry policy for this kind of failure."""
     policy = kind.row.retry
     assert policy is not None  # each failure has one
     return policy

@@ -81,7 +81,6 @@ class Companion:
         return None
 
     def samples_graph(self, request: CrawlRequest) -> bool:
-        """Return whether to sample the growing graph."""
         return False
 
     def beside(self, crawl: Crawl, request: CrawlRequest) -> AbstractContextManager[None]:
@@ -95,12 +94,10 @@ class Companion:
 
 @functools.cache
 def companions() -> tuple[Companion, ...]:
-    """Return the companions of all packages."""
     return tuple(make() for make in ext.loaded(ext.COMPANIONS))
 
 
 def companion_options(command: Command) -> Command:
-    """Add the options of all companions to a command."""
     for companion in reversed(companions()):
         for option in reversed(companion.options):
             command = option(command)

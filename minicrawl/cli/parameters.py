@@ -9,7 +9,7 @@
         seeds: Path | None = option("Read seeds from this file.", type=FILE),
     ) -> None: ...
 
-The flag of `most_rounds` is `--most-rounds`, unless the declaration names another. A value that the
+The flag of `most_rounds` is `--most-rounds`, unless the declaration names others. A value that the
 help shows as `usual` is not passed: without the option, the parameter is None.
 
 Options that several commands share are the parameters of a function or the fields of a dataclass,
@@ -92,7 +92,7 @@ def with_options(command: Command, declaring: Callable[..., Any] | None = None) 
         if isinstance(parameter.default, _Declaration):
             flag, attributes = parameter.default
             flag = flag or f"--{name.replace('_', '-')}"
-            command = click.option(flag, name, **attributes)(command)
+            command = click.option(*flag.split(), name, **attributes)(command)
     return command
 
 

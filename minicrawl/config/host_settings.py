@@ -44,13 +44,11 @@ class HostSetting(NamedTuple):
     value: str
 
     def fits(self, host: str) -> bool:
-        """Return whether it is for this host."""
         is_domain = self.host.startswith("*.")
         return host.endswith(self.host[1:]) if is_domain else host == self.host
 
     @property
     def setting(self) -> "Setting":
-        """The setting of all hosts."""
         from minicrawl.config.table import BY_NAME  # which has this module's setting, too
 
         return BY_NAME[self.name]
@@ -85,7 +83,6 @@ def rules_for(texts: Sequence[str], host: str) -> dict[str, HostSetting]:
 
 @lru_cache(_REMEMBERED)
 def politeness_of(politeness: "Politeness", host: str) -> "Politeness":
-    """Return the politeness towards a host."""
     rules = rules_for(politeness.host_settings, host).values()
     of_part = (rule for rule in rules if rule.setting.section.part == "politeness")
     values = {rule.setting.field: rule.read() for rule in of_part}

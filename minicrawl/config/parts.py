@@ -342,7 +342,6 @@ class Politeness:
     """Maximum share of connections for hosts that have not responded recently."""
 
     def of_host(self, name: str) -> "Politeness":
-        """Return the politeness towards a host."""
         return politeness_of(self, name) if self.host_settings else self
 
     def delay_after(self, answer_s: float | None, *, is_local: bool = False) -> float:
@@ -642,8 +641,6 @@ class Traps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Cluster of a crawl."""
-
     url: str | None = setting(
         None,
         kinds.optional(networks.NATS_SERVERS),

@@ -69,8 +69,6 @@ def unset() -> Loaded:
 
 
 class CrawlForm:
-    """The form of one store."""
-
     def __init__(self, store: Path, base: Callable[[], Loaded] = unset) -> None:
         """`base` returns the settings of a crawl without options."""
         self._store, self._base = store, base

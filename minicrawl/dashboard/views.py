@@ -76,8 +76,6 @@ class GraphFigures:
 
 
 class Views:
-    """Views of one store."""
-
     def __init__(self, store: Path, launcher: Launcher | None = None) -> None:
         self.store = store
         self.launcher = launcher or Launcher(store)

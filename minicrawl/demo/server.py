@@ -24,8 +24,6 @@ _METHODS: Final = ("GET", "HEAD")
 
 
 class ServedWeb(Protocol):
-    """A web that can be served."""
-
     def answer(
         self, host: str, target: str, headers: Mapping[str, str], visits: int, /
     ) -> DemoResponse:

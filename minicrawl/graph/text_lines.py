@@ -56,7 +56,6 @@ class LineBlock(NamedTuple):
         return LineBlock(self.text[start:], self.before + ignored) if ignored else self
 
     def without_first_line(self) -> "LineBlock":
-        """Return the block without its first line."""
         return LineBlock(self.text[self.text.index(b"\n") + 1 :], self.before + 1)
 
     def has_comments(self) -> bool:

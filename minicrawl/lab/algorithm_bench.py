@@ -63,8 +63,6 @@ class TimedRun:
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmReport:
-    """Trials of one algorithm."""
-
     algorithm: DynamicAlgorithm
     trials: Sequence[TimedRun]
 

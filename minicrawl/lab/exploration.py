@@ -39,7 +39,6 @@ class KnownUrls:
         return int(self._sites[host])
 
     def sites(self) -> NDArray[np.uint32]:
-        """Return the site of each host."""
         return self._sites
 
 

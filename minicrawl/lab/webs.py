@@ -258,7 +258,6 @@ def web_of(named: NamedGraph, path: Path) -> Web:
 
 
 def without_hosts(graph: Csr, names: Names | None = None) -> Web:
-    """Return a web with unknown hosts."""
     same_host = np.zeros(graph.nodes, dtype=np.int32)
     return Web(graph, same_host, same_host, names)
 

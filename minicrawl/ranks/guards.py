@@ -97,7 +97,6 @@ class Guards:
 
 
 def with_marked_links(named: NamedGraph, is_kept: NDArray[np.bool_]) -> NamedGraph:
-    """Return the graph with all nodes and the marked links."""
     weights = None if named.weights is None else named.weights[is_kept]
     return replace(named, graph=with_links(named.graph, is_kept), weights=weights)
 

@@ -157,7 +157,6 @@ class HostGraph(_SelectedGraph):
         )
 
     def named_links(self) -> Iterator[Block]:
-        """Yield the links with the names of the hosts."""
         names = self._names
         for block in self._links():
             ends = {end: [names[number] for number in block[end]] for end in ("source", "target")}

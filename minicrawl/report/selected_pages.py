@@ -136,7 +136,6 @@ def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[dict[str, Any]
 
 
 def page_row(snapshot: Snapshot, page: int) -> ExportRow:
-    """Return the row of one page."""
     rank = np.array([rank_of(snapshot.importance, page)])
     return next(rows_of(_block(snapshot, np.array([page]), rank, {})))
 
@@ -202,7 +201,6 @@ def selected_pages(snapshot: Snapshot, selection: PageSelection) -> Pages:
 
 
 def score_column(name: str) -> str:
-    """Return the column name of a rank."""
     return f"rank_{name}"
 
 

@@ -87,7 +87,6 @@ class Snapshot:
 
     @cached_property
     def states(self) -> NDArray[np.uint8]:
-        """State of each page."""
         return self.frontier.states()
 
     @cached_property
@@ -226,7 +225,6 @@ class Snapshot:
         return self.frontier.window.histories(pages)
 
     def url(self, page: PageId) -> str:
-        """Return the URL of a page."""
         return tables.url_of(self.connection, page)
 
 
@@ -317,7 +315,6 @@ def refuse_without_links(snapshot: Snapshot) -> None:
 
 
 def urls(snapshot: Snapshot, pages: Numbers) -> list[str]:
-    """Return the URLs of any number of pages."""
     starts = range(0, len(pages), _ROWS_AT_ONCE)
     blocks = (_places(snapshot, pages[start : start + _ROWS_AT_ONCE]) for start in starts)
     return [url for block in blocks for url in block.urls]

@@ -47,7 +47,6 @@ def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
 
 
 def whole(blocks: Iterator[tuple[Numbers, ...]], column: Column) -> Numbers:
-    """Return one column as one array."""
     return np.concatenate([np.empty(0, _kind(column)), *(block for (block,) in blocks)])
 
 

@@ -42,7 +42,6 @@ class Spendings(NamedTuple):
     blobs: Sequence[bytes]
 
     def only(self, chosen: NDArray[np.bool_]) -> "Spendings":
-        """Return the chosen rows."""
         blobs = list(compress(self.blobs, chosen.tolist()))
         return Spendings(self.seqs[chosen], self.kinds[chosen], self.pages[chosen], blobs)
 

@@ -84,7 +84,6 @@ def shared_archive(place: Path) -> Path:
 
 
 def search_folder(store: Path) -> Path:
-    """Return the folder of the search index of a store."""
     return file_beside(store, SEARCH)
 
 
@@ -94,12 +93,10 @@ def earlier_file(store: Path) -> Path:
 
 
 def archive_folder(store: Path) -> Path:
-    """Return the folder of the archive of a store."""
     return file_beside(store, ARCHIVE)
 
 
 def missing_store(path: Path) -> UsageError:
-    """Return the error that there is no store at this path."""
     if path.is_dir():
         return UsageError(f"{path} is a directory, not a store: name a file in it")
     return MissingStoreError(

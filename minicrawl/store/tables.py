@@ -85,13 +85,11 @@ NO_LINKS = Spending(())
 
 
 def number(connection: Connection, query: str, *values: object) -> int:
-    """Return the number that is the answer to a query."""
     (number,) = connection.execute(query, values).fetchone()
     return int(number)
 
 
 def column(connection: Connection, query: str, *values: object) -> list[Any]:
-    """Return the only column of a query."""
     return [value for (value,) in connection.execute(query, values)]
 
 
@@ -304,7 +302,6 @@ def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
 
 
 def spending(connection: Connection, seq: int) -> Spending:
-    """Return the spending of this step."""
     row = connection.execute("SELECT spending FROM steps WHERE seq = ?", (seq,)).fetchone()
     return NO_LINKS if row is None or row[0] is None else unpack(row[0])
 
@@ -360,7 +357,6 @@ def paths(connection: Connection, pages: Sequence[int]) -> list[tuple[int, int, 
 
 
 def url_of(connection: Connection, page: PageId) -> str:
-    """Return the URL of a page."""
     row = connection.execute(
         "SELECT origin || path FROM urls JOIN hosts ON hosts.id = host WHERE urls.id = ?", (page,)
     ).fetchone()

@@ -31,7 +31,6 @@ MOST_PARAMETERS = 32
 
 
 def shape(target: str) -> str:
-    """Return the shape of a target."""
     path, question, query = target.partition("?")
     folder, _, name = path.rpartition("/")
     keys = "&".join(sorted(set(map(_key, query.split("&", MOST_PARAMETERS)[:MOST_PARAMETERS]))))
@@ -93,13 +92,11 @@ def with_sorted_parameters(target: str) -> str:
 
 
 def parameters(target: str) -> frozenset[str]:
-    """Return the names of the parameters."""
     query = target.partition("?")[2]
     return frozenset(map(_key, query.split("&"))) if query else frozenset()
 
 
 def without_parameter(target: str, name: str) -> str:
-    """Return the target without the parameters of this name."""
     path, _, query = target.partition("?")
     parts = [part for part in query.split("&") if part.partition("=")[0] != name]
     return f"{path}?{'&'.join(parts)}" if parts else path

@@ -48,7 +48,6 @@ class Lines:
         self._state, self._console, self._quiet = state, console, quiet
 
     def show(self, progress: Progress) -> None:
-        """Show the progress."""
         if not self._quiet:
             self._state.record(progress)
             self.say(as_line(self._state, progress))

@@ -177,7 +177,6 @@ _LABEL, _LEFT, _CASH = 12, 34, 12
 
 
 def as_line(state: DisplayState, progress: Progress) -> str:
-    """Format the progress as one line."""
     return (
         f"{state.fetched(progress)}, {state.rates()}; "
         f"importance {percentage(progress.importance_gathered)} (estimate); "

@@ -149,7 +149,6 @@ class LogFiles:
         self._writer(self._path_of(crawler))(line)
 
     def close(self) -> None:
-        """Flush and close all files."""
         with ExitStack() as stack:
             for _, closing in self._open.values():
                 stack.push(closing)

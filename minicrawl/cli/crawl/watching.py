@@ -230,7 +230,6 @@ class GraphKey:
         self._sampling: SamplingProcess | None = None
 
     def hear(self, key: str) -> None:
-        """Handle a key."""
         if key not in "gG":
             return
         if self._state.latest_sample is None:

@@ -10,6 +10,7 @@ import click
 
 from minicrawl.cli.options import given_options
 from minicrawl.cli.output import show_facts, show_json, show_list
+from minicrawl.cli.parameters import number, option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, own_store_option, store_with_pages_option
 from minicrawl.wording import counted, visible
@@ -20,45 +21,28 @@ if TYPE_CHECKING:
 
 _QA_PAGES = 20
 
-folder_argument = click.argument(
-    "folder",
-    metavar="[PLACE]",
-    required=False,
-    type=click.Path(exists=True, path_type=Path),
-)
-
 
 @click.command()
-@folder_argument
-@click.option(
-    "--verify",
-    "verifies",
-    is_flag=True,
-    help="Verify all records, and list damaged ones. Exits 1 if there are any.",
+@click.argument(
+    "folder", metavar="[PLACE]", required=False, type=click.Path(exists=True, path_type=Path)
 )
-@click.option(
-    "--qa",
-    "report",
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Replay a sample of pages in a browser, and write their pictures to FILE (HTML).",
-)
-@click.option(
-    "--qa-pages",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help=f"Number of pages that --qa replays.  [default: {_QA_PAGES}]",
-)
+@with_options
 @json_option
 @store_with_pages_option
 def archive(
     folder: Path | None,
     store: Path,
-    report: Path | None,
-    qa_pages: int | None,
-    *,
-    verifies: bool,
     as_json: bool,
+    verifies: bool = switch(
+        "Verify all records, and list damaged ones. Exits 1 if there are any.", flag="--verify"
+    ),
+    report: Path | None = option(
+        "Replay a sample of pages in a browser, and write their pictures to FILE (HTML).",
+        flag="--qa",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+    ),
+    qa_pages: int | None = number("Number of pages that --qa replays.", usual=_QA_PAGES),
 ) -> None:
     """Describe, verify or replay kept pages.
 

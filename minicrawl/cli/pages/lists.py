@@ -21,7 +21,7 @@ from minicrawl.cli.output import (
     units,
 )
 from minicrawl.cli.pages.explain import MOST_SHOWN
-from minicrawl.cli.parameters import option, with_options
+from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import count_option, json_option, moment_or_age, store_option
 from minicrawl.report.files.content_columns import CONTENTS, SHORT_CONTENTS
@@ -174,28 +174,22 @@ def pages(
 
 
 @click.command()
-@click.option(
-    "--since",
-    metavar="TIME",
-    type=moment_or_age,
-    help="Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, 7d).  "
-    "[default: since the last crawl began]",
-)
-@click.option(
-    "--diff", is_flag=True, help="Show the words that went and came, as git diff --word-diff."
-)
-@click.option("--html", "as_html", is_flag=True, help="Print the changes as a page of HTML.")
+@with_options
 @_list_options
 def changes(
     store: Path,
     host: str | None,
     n: int,
-    since: float | None,
     form: Form,
-    *,
-    diff: bool,
-    as_html: bool,
     has_exit_code: bool,
+    since: float | None = option(
+        "Show changes since this time (2026-11-22 or 2026-11-22T10:00, UTC) or age (12h, 7d).",
+        usual="since the last crawl began",
+        metavar="TIME",
+        type=moment_or_age,
+    ),
+    diff: bool = switch("Show the words that went and came, as git diff --word-diff."),
+    as_html: bool = switch("Print the changes as a page of HTML.", flag="--html"),
 ) -> None:
     """List new, changed and removed pages.
 
@@ -230,25 +224,22 @@ def changes(
 
 
 @click.command()
-@click.option(
-    "--verdict",
-    "verdicts",
-    type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
-    multiple=True,
-    help="Only targets with this verdict; --exit-code counts them all. Repeatable.  [default: "
-    "dead and blocked, of which --exit-code counts dead]",
-)
-@click.option("--each", is_flag=True, help="List the links of each page.")
+@with_options
 @_list_options
 def broken(
     store: Path,
     host: str | None,
     n: int,
     form: Form,
-    verdicts: tuple[str, ...],
-    *,
-    each: bool,
     has_exit_code: bool,
+    verdicts: tuple[str, ...] = option(
+        "Only targets with this verdict; --exit-code counts them all. Repeatable.",
+        flag="--verdict",
+        usual="dead and blocked, of which --exit-code counts dead",
+        type=click.Choice(("dead", "blocked", "forbidden", "unchecked")),
+        multiple=True,
+    ),
+    each: bool = switch("List the links of each page."),
 ) -> None:
     """List the targets of broken links, most linked first.
 

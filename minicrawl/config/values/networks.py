@@ -49,7 +49,6 @@ def has_login(url: str) -> bool:
 
 
 def without_login(url: str) -> str:
-    """Remove the login from a URL."""
     match = _LOGIN.match(url)
     return match[1] + url[match.end() :] if match else url
 

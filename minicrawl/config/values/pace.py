@@ -20,7 +20,6 @@ class Rates(NamedTuple):
 
 
 def rates_of(text: str | None) -> Rates:
-    """Return the rates in a valid text."""
     rates = Rates() if text is None else _parsed_rates(text)
     assert rates is not None, "the settings have validated the text"
     return rates

@@ -47,7 +47,6 @@ class S1:
         self._merge(source, target, earlier)
 
     def _bit(self, node: int) -> NDArray[np.unsignedinteger]:
-        """Return the node's bit in its block."""
         return np.array(1 << node % self._bits, dtype=self._rows.dtype)
 
     def _reaching(self, node: int) -> NDArray[np.intp]:

@@ -176,7 +176,6 @@ class ValueEstimate:
         return min(max((deviations - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
     def expected(self, pages: Pages) -> Floats:
-        """Return p for each of these pages."""
         return self._expected(self._signals(pages))
 
     def levels(self, pages: Pages, weight: float) -> Levels:

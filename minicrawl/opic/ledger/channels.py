@@ -77,7 +77,6 @@ class Channels:
         return {**ends, _UNSENT: [(page,) for page in sorted(self.unsent)]}
 
     def apply(self, step: Step) -> None:
-        """Apply one more step."""
         if step.kind is StepKind.FOREIGN:
             self.unsent.update(step.spending.links)
         elif step.kind is StepKind.SEND:

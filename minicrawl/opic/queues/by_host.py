@@ -28,7 +28,6 @@ class ByHost:
         self._front: list[Any] = []
 
     def enqueue(self, pages: Iterable[int]) -> None:
-        """Enqueue new pages."""
         keys, host_of = self._eligible.keys, self._eligible.host_of
         for page in pages:
             queue = self._queue(host_of[page])

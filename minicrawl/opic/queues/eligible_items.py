@@ -39,8 +39,6 @@ class ItemColumn:
 
 
 class ItemKeys:
-    """The key of each item."""
-
     def __init__(self, of_group: array[int], siblings: Siblings) -> None:
         self._of_group, self._siblings = of_group, siblings
 

@@ -37,8 +37,6 @@ _NO_PAGES = np.empty(0, dtype=np.uint32)
 
 
 class PageColumn(Protocol):
-    """A number for each page."""
-
     def __getitem__(self, page: int, /) -> int:
         """Return the number of one page."""
 

@@ -104,7 +104,6 @@ def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
 
 
 def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
-    """Return the factors of the lone pages of these hosts."""
     parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
     return parts
 

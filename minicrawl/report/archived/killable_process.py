@@ -61,7 +61,6 @@ class KillableProcess:
             return None
 
     def end(self) -> None:
-        """Kill the process."""
         self._asked.close()
         self.answers.close()
         self.child.kill()

@@ -97,7 +97,6 @@ class _StoreColumns:
             self._order[read] = np.arange(1, len(read) + 1)
 
     def of(self, url: str, page: PageVersion | None) -> dict[str, Content | None]:
-        """Return the columns of the page at a URL."""
         values: dict[str, Content | None] = {}
         if USAGE in self._names:
             said = self._usage.of(url, page)

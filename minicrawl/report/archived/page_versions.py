@@ -273,7 +273,6 @@ def _kept_rows(snapshot: Snapshot, archive: ArchiveReader, text: str) -> tuple[s
 
 
 def taken_down_pages(connection: tables.Connection) -> frozenset[int]:
-    """Return the pages that were taken down."""
     gone = tables.taken_down(tables.counters(connection))
     all_urls = questions.all_urls(connection) if gone else ()
     return frozenset(page for page, url in all_urls if gone.covers(url))

@@ -29,8 +29,6 @@ class PlotLine:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Content of a figure."""
-
     name: str
     title: str
     x_label: str

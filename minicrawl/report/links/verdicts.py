@@ -48,7 +48,6 @@ def verdict_of(state: State, status: int | None = None, detail: str = "") -> Lin
 
 
 def verdict_of_check(row: CheckRow) -> LinkVerdict:
-    """Return the verdict of a link check."""
     return verdict_of(State(row.state), row.status, row.detail)
 
 

@@ -73,7 +73,6 @@ class RequestHistory:
         self._spans: dict[int, tuple[int, int, int]] = {}
 
     def read(self) -> None:
-        """Read new requests."""
         with reading(self._path) as connection, reporting_damage(self._path):
             counted = request_log.requests_by_time(connection, self._last, self._width_s)
         for span, requests, failed, wire_bytes, last in counted:

@@ -40,7 +40,6 @@ class LoggedLinks:
         self._packed: list[tuple[int, bytes]] = []
 
     def add_pages(self, count: int) -> None:
-        """Add new pages."""
         self._first.frombytes(bytes(8 * count))
         self._count.frombytes(bytes(4 * count))
 

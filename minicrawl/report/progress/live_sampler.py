@@ -100,7 +100,6 @@ class LiveGraph:
         self._measured, self.distances_at = step, now
 
     def outline(self) -> Outline:
-        """Return the current outline of the graph."""
         return self._graph.outline(self._far, self._cohesion)
 
 

@@ -108,7 +108,6 @@ class Sample:
 def keep_sample(
     store: Path, connection: Connection, sample: Sample, most: int = MOST_SAMPLES
 ) -> None:
-    """Append a sample of the store."""
     append_sample(store, connection, sample.at, asdict(sample), most)
 
 

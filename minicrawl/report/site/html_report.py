@@ -143,7 +143,6 @@ th.number { width: 1% }
 
 
 def write_site_report(report: SiteReport, file: BinaryIO) -> None:
-    """Write the report as HTML."""
     file.write("\n".join(_document(report)).encode())
 
 

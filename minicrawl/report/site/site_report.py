@@ -48,8 +48,6 @@ class ReportSection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteReport:
-    """Content of the report."""
-
     title: str
     made_at: str
     facts: Sequence[tuple[str, str]]
@@ -62,7 +60,6 @@ _MOST_BEST = 50
 
 
 def site_report(snapshot: Snapshot, made_at: float, progress: Progress) -> SiteReport:
-    """Return the site report of a store."""
     hosts_of_seeds = snapshot.host_of[questions.seeds(snapshot.connection)].tolist()
     names = dict.fromkeys(snapshot.hosts[host] for host in hosts_of_seeds)
     return SiteReport(

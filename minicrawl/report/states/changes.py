@@ -42,8 +42,6 @@ KINDS_OF_CHANGE = (NEW, CHANGED, FIXED, _MOVED, _GONE, _FAILED, _REFUSED)
 
 
 class Change(NamedTuple):
-    """Changed page."""
-
     importance: float
     what: str
     at: str

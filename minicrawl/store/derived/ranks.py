@@ -69,8 +69,6 @@ Topics = dict[str, list[int]]
 
 
 class RankRow(NamedTuple):
-    """Metadata of a rank."""
-
     name: str
     options: str
     made_at: float
@@ -162,7 +160,6 @@ def rank_scores(derived: Connection, name: str, pages: int) -> NDArray[np.float6
 def keep_topics(
     store: Path, connection: Connection, family: str, topics: Mapping[str, Sequence[int]]
 ) -> None:
-    """Replace the topics of this family."""
     with writing_beside(store, connection, _TOPICS) as derived:
         derived.execute("DELETE FROM topics WHERE family = ?", (family,))
         rows = ((family, topic, np.array(values).tobytes()) for topic, values in topics.items())
@@ -170,7 +167,6 @@ def keep_topics(
 
 
 def kept_topics(store: Path, connection: Connection) -> dict[str, Topics]:
-    """Return the topics by family."""
     families: dict[str, Topics] = {}
     rows = derived_rows(store, connection, "topics", "ORDER BY family, topic")
     for family, topic, blob in rows:

@@ -189,7 +189,6 @@ class ReferenceReader:
         self._templates = self._drawings = 0  # open ones: browsers load nothing of the former
 
     def read(self, markup: str, encoding: str = UTF_8) -> References:
-        """Return the references of a page."""
         self._found, self._encoding = References(), encoding
         # As bytes: lxml would obey an encoding that the markup declares and that no longer holds.
         self._parser.feed(markup.encode("utf-8", "replace"))
@@ -197,7 +196,6 @@ class ReferenceReader:
         return self._found
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        """Process a start tag."""
         self._templates += tag == "template"
         self._drawings += tag == "svg"
         if self._templates:
@@ -213,7 +211,6 @@ class ReferenceReader:
             self._read_style(style)
 
     def end(self, tag: str) -> None:
-        """Process an end tag."""
         if tag == "template":
             self._templates -= 1
         elif tag == "svg":
@@ -225,7 +222,6 @@ class ReferenceReader:
             self._style = None
 
     def data(self, text: str) -> None:
-        """Process text."""
         if self._style is not None:
             self._style.append(text)
         elif self._open is not None and self._left > 0:

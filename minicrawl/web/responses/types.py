@@ -55,8 +55,6 @@ def is_html(content_type: str | None, first_bytes: bytes) -> bool | None:
 
 
 class DocumentType(IntFlag):
-    """Type of a document."""
-
     HTML = 1  # XHTML, too
     PDF = 2
     TEXT = 4
