@@ -263,6 +263,7 @@ class State(IntEnum):
 
     @classmethod
     def labelled(cls, label: str) -> "State":
+        """Return the state with this label."""
         return cls[label.upper().replace("-", "_")]
 
 

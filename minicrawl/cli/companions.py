@@ -81,6 +81,7 @@ class Companion:
         return None
 
     def samples_graph(self, request: CrawlRequest) -> bool:
+        """Return whether to sample the growing graph."""
         return False
 
     def beside(self, crawl: Crawl, request: CrawlRequest) -> AbstractContextManager[None]:

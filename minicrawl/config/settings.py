@@ -79,6 +79,7 @@ class Settings:
         return _merged([from_arguments(values)])
 
     def value(self, setting: Setting) -> Any:
+        """Return the value of a setting."""
         return getattr(getattr(self, setting.section.part), setting.field)
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
