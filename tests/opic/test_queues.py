@@ -140,6 +140,13 @@ class World:
         )
         self.leased: set[int] = set()
         self.busy: set[int] = set()
+        self.full: set[int] = set()
+        self.schedule.limit(self.has_room)
+
+    def has_room(self, host: int) -> bool:
+        if host in self.full:
+            self.busy.add(host)
+        return host not in self.full
 
     def importance_now(self) -> Floats:
         self.asked += 1
@@ -178,7 +185,9 @@ class World:
         eligible = [
             page
             for page, host in enumerate(self.host_of)
-            if not self.flags[page] and page not in self.leased and host not in self.busy
+            if not self.flags[page]
+            and page not in self.leased
+            and host not in self.busy | self.full
         ]
         return max(
             eligible,
@@ -299,7 +308,12 @@ class AnyHistory(RuleBasedStateMachine):
             self.world.schedule.pause(host)
 
     @rule(host=st.integers(0, 3))
+    def fill(self, host: int) -> None:
+        self.world.full.add(host)
+
+    @rule(host=st.integers(0, 3))
     def resume(self, host: int) -> None:
+        self.world.full.discard(host)
         if host in self.world.busy:
             self.world.resume(host)
 

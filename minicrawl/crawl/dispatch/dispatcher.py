@@ -54,6 +54,7 @@ class Dispatcher:
             parts.introducer,
             resolve_targets(context.settings),
         )
+        self._leases.queue.limit(self._has_room)
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = int(context.recorder.counters.number("fetched"))
         self.paused_until: float | None = None
@@ -260,6 +261,18 @@ class Dispatcher:
             return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)
         self._leases.give_back(turn.lease)
         return None
+
+    def _has_room(self, host_id: int) -> bool:
+        """Return whether the slots have room for the host, if they have any; if not, it waits.
+
+        Asked before a page is leased: most hosts without room would give it back.
+        """
+        host, slots = self._hosts[host_id], self._slots
+        standing = Standing.of(host, is_known=self._onboarding.is_known(host))
+        if slots.free <= 0 or slots.has_room(host_id, standing):
+            return True
+        slots.wait(host_id, standing)
+        return False
 
     def _rank(self, turn: Turn, *, is_strange: bool) -> Rank:
         """Return the page's rank among those that wait for its address; see `addresses.Rank`."""

@@ -69,6 +69,9 @@ class PageQueue(Protocol):
     def has_pages(self, host: int) -> bool:
         """Return whether a ready host has waiting pages."""
 
+    def limit(self, has_room: Callable[[int], bool]) -> None:
+        """Let `take` pass over hosts without room for a request; they are not ready any more."""
+
     def precedence(self, host: int) -> float:
         """Return the precedence of a host: the lowest comes first, before keys count."""
 

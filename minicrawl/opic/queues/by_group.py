@@ -37,6 +37,7 @@ class ByGroup(GroupQueue):
         hosts = self.hosts
         self.resume, self.pause, self.is_ready = hosts.resume, hosts.pause, hosts.is_ready
         self.has_pages, self.precedence = hosts.has_pages, hosts.precedence
+        self.limit = hosts.limit
 
     def posted(
         self, plans: Sequence[Plan], new: Sequence[int] = (), paid: Sequence[int] = ()

@@ -26,6 +26,7 @@ class ByHost:
         self._eligible = eligible
         self._queues = [HostQueue(eligible) for _ in range(eligible.count_hosts())]
         self._front: list[Any] = []
+        self._has_room: Callable[[int], bool] = lambda _: True
 
     def enqueue(self, pages: Iterable[int]) -> None:
         keys, host_of = self._eligible.keys, self._eligible.host_of
@@ -85,15 +86,21 @@ class ByHost:
             # Each host has one valid entry, its front; every other entry of its pages is an old
             # front.
             if entry == queue.front:
-                if self._eligible.is_current(entry):
+                if not self._eligible.is_current(entry):
+                    self._show(queue)
+                elif self._has_room(queue.host):
                     return self._lease(queue, entry & PAGE)
-                self._show(queue)
+                else:
+                    self._pause(queue)
         return None
+
+    def limit(self, has_room: Callable[[int], bool]) -> None:
+        """Let `take` pass over hosts without room for a request; they are not ready any more."""
+        self._has_room = has_room
 
     def _lease(self, queue: HostQueue, page: PageId) -> PageId:
         self._eligible.leased.add(page)
-        queue.is_ready = False
-        queue.set_front(None)
+        self._pause(queue)
         return page
 
     def waiting(self, host: int) -> NDArray[np.uint32]:
@@ -116,7 +123,9 @@ class ByHost:
 
     def pause(self, host: int) -> None:
         """Mark the host as not ready."""
-        queue = self._queues[host]
+        self._pause(self._queues[host])
+
+    def _pause(self, queue: HostQueue) -> None:
         queue.is_ready = False
         queue.set_front(None)
 

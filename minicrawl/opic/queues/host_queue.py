@@ -109,9 +109,9 @@ class HostQueue:
         "_candidates",
         "_eligible",
         "_floor",
-        "_host",
         "_room",
         "front",
+        "host",
         "is_ready",
         "pages",
     )
@@ -119,7 +119,7 @@ class HostQueue:
     def __init__(self, eligible: EligiblePages) -> None:
         """Create the queue of the next host."""
         self._eligible = eligible
-        self._host = len(eligible.floor_keys)
+        self.host = len(eligible.floor_keys)
         eligible.floor_keys.append(LOWEST)
         self.pages = array("I")
         self.is_ready = True
@@ -156,7 +156,7 @@ class HostQueue:
             if entry is None:
                 entry = _EVERY_PAGE if self.is_ready else _NO_PAGE
             self._floor = entry
-            self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, HIGHEST)
+            self._eligible.floor_keys[self.host] = min(((entry & PAGE) - entry) >> 32, HIGHEST)
 
     def forget_candidates(self) -> None:
         """Drop the candidates, because pages were added to `pages` without being offered."""
@@ -182,7 +182,7 @@ class HostQueue:
 
     def _put_floor(self, entry: int) -> None:
         self._floor = entry
-        self._eligible.floor_keys[self._host] = min(((entry & PAGE) - entry) >> 32, HIGHEST)
+        self._eligible.floor_keys[self.host] = min(((entry & PAGE) - entry) >> 32, HIGHEST)
 
     def _richest(self) -> int | None:
         """Scan all pages for the richest one, of equals the one with the lowest id.
