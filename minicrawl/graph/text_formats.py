@@ -7,18 +7,9 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from minicrawl.errors import GraphFileError
+from minicrawl.graph import numbered_lists
 from minicrawl.graph.edge_lists import IDS, IdList, NameList, layout_of
 from minicrawl.graph.link_builder import BuiltGraph, Ids, LinkArrays, LinkBuilder
-from minicrawl.graph.numbered_lists import (
-    COUNTED,
-    COUNTS,
-    IS_DIMACS,
-    IS_LETTERED,
-    IS_NAMED,
-    LETTERED,
-    DimacsList,
-    NumberedList,
-)
 from minicrawl.graph.text_lines import LineBlock, line_error
 
 # The first two significant lines tell the format. Nodes named by ids are numbered in the order of
@@ -32,7 +23,7 @@ NodeNames = list[bytes] | range | None
 """Names of the nodes, or a range of numbers as names, or None if links are between ids."""
 
 
-GraphList = IdList | NameList | NumberedList | DimacsList
+GraphList = IdList | NameList | numbered_lists.NumberedList | numbered_lists.DimacsList
 """Parser of one format; takes the blocks of a list in order."""
 
 
@@ -94,13 +85,17 @@ class LinkStream:
 def _list_for(first: LineBlock, place: str) -> tuple[GraphList, LineBlock]:
     """Return the parser for a list that begins with this block, and its first block to parse."""
     first_line, two, *_ = *(line for _, line in islice(first.significant_lines(), 2)), b""
-    if (counts := COUNTS.fullmatch(first_line)) and IS_NAMED.fullmatch(two):
+    if (
+        counts := numbered_lists.COUNTS.fullmatch(first_line)
+    ) and numbered_lists.IS_NAMED.fullmatch(two):
         announced = int(counts[1]), int(counts[2])
-        return NumberedList(COUNTED, place, announced), first.without_first_line()
-    if IS_LETTERED.fullmatch(first_line):
-        return NumberedList(LETTERED, place), first
-    if IS_DIMACS.fullmatch(first_line):
-        return DimacsList(place), first
+        return numbered_lists.NumberedList(
+            numbered_lists.COUNTED, place, announced
+        ), first.without_first_line()
+    if numbered_lists.IS_LETTERED.fullmatch(first_line):
+        return numbered_lists.NumberedList(numbered_lists.LETTERED, place), first
+    if numbered_lists.IS_DIMACS.fullmatch(first_line):
+        return numbered_lists.DimacsList(place), first
     if IDS.fullmatch(first_line):
         return IdList(first_line, place), first
     layout, is_head = layout_of(first_line)

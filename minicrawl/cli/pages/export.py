@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from minicrawl.archive.warc.wacz import WaczKey
+from minicrawl.cli import store_options
 from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.cli.pages.export_output import (
@@ -23,14 +24,6 @@ from minicrawl.cli.pages.export_output import (
     progress_of,
 )
 from minicrawl.cli.parameters import field_option, fields_of, option, switch, with_options
-from minicrawl.cli.store_options import (
-    READ,
-    json_option,
-    moment_or_age,
-    selection_options,
-    store_option_for,
-    tell_of_importance,
-)
 from minicrawl.config.values.quantities import size
 from minicrawl.errors import UsageError
 from minicrawl.model import CRAWLED, KNOWN
@@ -68,7 +61,7 @@ def _since(text: str) -> float:
     if Path(text).exists():
         # What was read at that very moment is in the data set.
         return math.nextafter(read_until(Path(text)), math.inf)
-    return moment_or_age(text)
+    return store_options.moment_or_age(text)
 
 
 class FormatName(click.Choice[str]):
@@ -97,12 +90,12 @@ def _format_name(file: Path, name: str | None, shard_bytes: int | None) -> str |
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@selection_options(count=0)
+@store_options.selection_options(count=0)
 @with_options
 @graph_of_option(KNOWN)
 @click.option("--force", is_flag=True, help="Replace FILE if it exists, without asking.")
-@json_option
-@store_option_for(READ, of_cluster=True, needs_pages=_needs_pages)
+@store_options.json_option
+@store_options.store_option_for(store_options.READ, of_cluster=True, needs_pages=_needs_pages)
 def export(
     file: Path,
     store: Path,
@@ -270,7 +263,7 @@ def _tell_of(file: Path, snapshot: Snapshot, rows: RowCount, *, as_json: bool) -
     if permitted and permitted.denied_versions:
         denied += f", {counted(permitted.denied_versions, 'earlier version')} denied"
     click.echo(f"wrote {visible(str(file))}{count}{denied}", err=True)
-    tell_of_importance(snapshot, err=True)
+    store_options.tell_of_importance(snapshot, err=True)
 
 
 def _refuse_choices(suffix: str) -> None:

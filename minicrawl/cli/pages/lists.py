@@ -10,16 +10,8 @@ from typing import Any, Literal
 
 import click
 
+from minicrawl.cli import output
 from minicrawl.cli.options import Command, ListOption
-from minicrawl.cli.output import (
-    NONE,
-    percent,
-    short_time,
-    show_json,
-    show_list,
-    show_paragraph,
-    units,
-)
 from minicrawl.cli.pages.explain import MOST_SHOWN
 from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
@@ -89,7 +81,7 @@ def _conclude(form: Form, rows: int, n: int, *, fails: object) -> None:
 def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
     """Show rows; as a table numbers first, without empty columns of text."""
     if form == "json":
-        show_json([dict(zip(columns, row, strict=True)) for row in rows])
+        output.show_json([dict(zip(columns, row, strict=True)) for row in rows])
     elif form == "csv":
         from minicrawl.report.files.rows import write_csv
 
@@ -100,18 +92,18 @@ def _show_rows(form: Form, columns: Sequence[str], rows: Rows) -> None:
         texts = [i for i in places if columns[i] in _TEXTS and any(row[i] for row in rows)]
         order = [*(i for i in places if columns[i] not in _TEXTS), *texts]
         lines = ([_cell(columns[i], row[i]) for i in order] for row in rows)
-        show_list([columns[i] for i in order], lines, texts=len(texts))
+        output.show_list([columns[i] for i in order], lines, texts=len(texts))
     else:
-        click.echo(NONE)
+        click.echo(output.NONE)
 
 
 def _cell(name: str, value: object) -> str:
     if value is None:
         return "-"
     if name in _TIMES and sys.stdout.isatty():
-        return short_time(str(value))
+        return output.short_time(str(value))
     if isinstance(value, float):
-        return percent(value) if name == "importance" else units(value)
+        return output.percent(value) if name == "importance" else output.units(value)
     return str(value)
 
 
@@ -219,7 +211,7 @@ def changes(
         if text:
             click.echo()
             click.echo(visible(row.url))
-            show_paragraph(visible(text), "  ")
+            output.show_paragraph(visible(text), "  ")
     _conclude("json" if as_html else form, len(rows), n, fails=has_exit_code and rows)
 
 

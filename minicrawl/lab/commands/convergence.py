@@ -12,17 +12,7 @@ from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
 from minicrawl.lab import convergence as curves
-from minicrawl.lab.commands.web_choice import (
-    LAPS,
-    QUICK_LAPS,
-    WebChoice,
-    a_web,
-    about,
-    laps_option,
-    pair,
-    show,
-    small_edge_option,
-)
+from minicrawl.lab.commands import web_choice
 from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS
 from minicrawl.lab.webs import Model
 
@@ -31,13 +21,13 @@ SHOWN_LAPS = (1, 2, 3, 5, 10)
 
 @click.command()
 @with_options
-@with_made(choice=a_web(Model.POWER_LAW))
+@with_made(choice=web_choice.a_web(Model.POWER_LAW))
 @json_option
 def convergence(
-    choice: WebChoice,
+    choice: web_choice.WebChoice,
     as_json: bool,
-    laps: int | None = laps_option,
-    small_edge: float | None = small_edge_option(None),
+    laps: int | None = web_choice.laps_option,
+    small_edge: float | None = web_choice.small_edge_option(None),
     strategies: Sequence[str] = choice(
         list(KNOWN_WEB_ORDERS),
         "Order of reading; repeatable.  [default: all]",
@@ -70,12 +60,12 @@ def convergence(
             graph,
             weights,
             strategies=strategies or list(KNOWN_WEB_ORDERS),
-            laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+            laps=choice.otherwise(laps, web_choice.LAPS, web_choice.QUICK_LAPS),
             seed=choice.seed,
             small_edge=small_edge,
             progress=tell,
         )
-    show(graph, series, as_json, _show_convergence)
+    web_choice.show(graph, series, as_json, _show_convergence)
 
 
 def _show_convergence(graph: Csr, series: Sequence[curves.Series]) -> None:
@@ -85,7 +75,7 @@ def _show_convergence(graph: Csr, series: Sequence[curves.Series]) -> None:
         ["strategy, estimator", *map(str, laps), "n x cash", "G"],
         (
             [curve.label]
-            + [pair(curve.errors[lap - 1]) for lap in laps]
+            + [web_choice.pair(curve.errors[lap - 1]) for lap in laps]
             + ["" if curve.cash_when_read is None else f"{curve.cash_when_read:.2f}"]
             + [f"{curve.g[-1]:.1f}"]
             for curve in series
@@ -100,5 +90,5 @@ def _show_convergence(graph: Csr, series: Sequence[curves.Series]) -> None:
             for curve in series
             for last in curve.errors[-1:]
         ),
-        about(graph),
+        web_choice.about(graph),
     )

@@ -12,17 +12,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import importance_curves
-from minicrawl.lab.commands.web_choice import (
-    DRAWS,
-    QUICK_DRAWS,
-    WebChoice,
-    a_web,
-    about,
-    draws_option,
-    endowment_option,
-    show,
-    small_edge_option,
-)
+from minicrawl.lab.commands import web_choice
 from minicrawl.lab.importance_curves import BASELINE, FRACTIONS, Crawls, Curve, DrawnMean
 from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
 from minicrawl.lab.webs import Model
@@ -45,10 +35,10 @@ def _budget(text: str) -> float | int:
 
 @click.command()
 @with_options
-@with_made(choice=a_web(Model.COPYING))
+@with_made(choice=web_choice.a_web(Model.COPYING))
 @json_option
 def order(
-    choice: WebChoice,
+    choice: web_choice.WebChoice,
     as_json: bool,
     orders: Sequence[str] = option(
         f"Order of reading: {', '.join(CRAWL_ORDERS)}, with --value {BY_VALUE}, or an order that "
@@ -74,9 +64,9 @@ def order(
         type=_budget,
         multiple=True,
     ),
-    draws: int | None = draws_option,
-    endowment: int | None = endowment_option,
-    small_edge: float = small_edge_option(SMALL_EDGE),
+    draws: int | None = web_choice.draws_option,
+    endowment: int | None = web_choice.endowment_option,
+    small_edge: float = web_choice.small_edge_option(SMALL_EDGE),
     at_once: int | None = number(
         "Have K requests in flight at once, at most one per host; needs --web copying or a graph "
         "of URLs.  [default: one request at a time, ignoring hosts]",
@@ -104,7 +94,7 @@ def order(
             web,
             orders=orders or usual,
             crawls=Crawls(
-                draws=choice.otherwise(draws, DRAWS, QUICK_DRAWS),
+                draws=choice.otherwise(draws, web_choice.DRAWS, web_choice.QUICK_DRAWS),
                 seed=choice.seed,
                 endowment=choice.endowment(endowment),
                 small_edge=small_edge,
@@ -114,7 +104,7 @@ def order(
             values=valued,
             progress=tell,
         )
-    show(web.graph, curves, as_json, _show_order)
+    web_choice.show(web.graph, curves, as_json, _show_order)
 
 
 def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
@@ -122,7 +112,7 @@ def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
     _show_spreads(
         f"Share of all importance on the pages fetched, in %{errors}",
         [(curve, curve.gathered) for curve in curves],
-        about(graph),
+        web_choice.about(graph),
     )
     for title, more in (
         ("Share that is still fresh, in %", [curve.fresh for curve in curves]),

@@ -13,23 +13,7 @@ from minicrawl.cli.store_options import json_option
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import changing_webs
 from minicrawl.lab.changing_webs import Watching, WindowPoint
-from minicrawl.lab.commands.web_choice import (
-    DRAWS,
-    LAPS,
-    QUICK_DRAWS,
-    QUICK_LAPS,
-    QUICK_RATES,
-    QUICK_WATCHED_NODES,
-    WATCHED_NODES,
-    WebChoice,
-    a_web,
-    about,
-    draws_option,
-    in_percent,
-    laps_option,
-    show,
-    small_edge_option,
-)
+from minicrawl.lab.commands import web_choice
 from minicrawl.lab.webs import Model
 from minicrawl.opic.windows.by_name import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
 from minicrawl.wording import counted
@@ -61,12 +45,16 @@ def _policy(written: str) -> PolicyParts:
 
 @click.command()
 @with_options
-@with_made(choice=a_web(Model.POWER_LAW, WATCHED_NODES, QUICK_WATCHED_NODES))
+@with_made(
+    choice=web_choice.a_web(
+        Model.POWER_LAW, web_choice.WATCHED_NODES, web_choice.QUICK_WATCHED_NODES
+    )
+)
 @json_option
 def windows(
-    choice: WebChoice,
+    choice: web_choice.WebChoice,
     as_json: bool,
-    laps: int | None = laps_option,
+    laps: int | None = web_choice.laps_option,
     warm_ups: Sequence[int] = number(
         "Laps before the web changes, starting at the fixpoint, to fill all windows. 0 starts "
         "cold, as in the paper: one unit of cash per page and no history. Repeatable.  "
@@ -84,8 +72,8 @@ def windows(
         type=_policy,
         multiple=True,
     ),
-    small_edge: float | None = small_edge_option(None),
-    draws: int | None = draws_option,
+    small_edge: float | None = web_choice.small_edge_option(None),
+    draws: int | None = web_choice.draws_option,
     width: float = option("Width of windows given without one.", WIDTH, metavar="W", type=POSITIVE),
     rates: Sequence[float] = option(
         "Share of the pages that change during a lap; repeatable.  [default: "
@@ -109,9 +97,9 @@ def windows(
         changing_webs.WindowPolicy(name, own or width, most, default_history)
         for name, own, most, default_history in policies
     ]
-    graphs = choice.watched(choice.otherwise(draws, DRAWS, QUICK_DRAWS))
+    graphs = choice.watched(choice.otherwise(draws, web_choice.DRAWS, web_choice.QUICK_DRAWS))
     watching = Watching(
-        laps=choice.otherwise(laps, LAPS, QUICK_LAPS),
+        laps=choice.otherwise(laps, web_choice.LAPS, web_choice.QUICK_LAPS),
         warm_up=0,
         births=births,
         small_edge=small_edge,
@@ -121,11 +109,11 @@ def windows(
         points = changing_webs.drawn_windows(
             graphs,
             policies=chosen or changing_webs.POLICIES,
-            rates=rates or (QUICK_RATES if choice.quick else changing_webs.RATES),
+            rates=rates or (web_choice.QUICK_RATES if choice.quick else changing_webs.RATES),
             starts=[replace(watching, warm_up=laps) for laps in warm_ups or changing_webs.WARM_UPS],
             progress=tell,
         )
-    show(graphs[0], points, as_json, _show_windows)
+    web_choice.show(graphs[0], points, as_json, _show_windows)
 
 
 def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
@@ -136,7 +124,7 @@ def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
         for point in points:
             if point.warm_up == warm_up:
                 rows.setdefault(str(point.policy), []).append(point)
-        for pages, caption in (("all", ""), ("top10", about(graph))):
+        for pages, caption in (("all", ""), ("top10", web_choice.about(graph))):
             show_table(
                 f"Relative error in %, {PAGES_SHOWN[pages]}, {start}, by share that changes",
                 ["policy", *(f"{rate:.3g}" for rate in rates), "measures"],
@@ -161,7 +149,7 @@ def start_name(warm_up: int) -> str:
 
 
 def _error_cell(point: WindowPoint, pages: str) -> str:
-    shown = in_percent(getattr(point.errors, pages))
+    shown = web_choice.in_percent(getattr(point.errors, pages))
     if point.standard_error is None:
         return shown
     return f"{shown}±{getattr(point.standard_error, pages):.1f}".replace("±0.", "±.")

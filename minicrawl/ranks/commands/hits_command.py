@@ -11,13 +11,7 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks import hits as hits_ranks
-from minicrawl.ranks.commands.base_sets import (
-    BaseSetChoice,
-    has_kept_pages,
-    similarity_to,
-    weighed_by_similarity,
-    weighed_by_words,
-)
+from minicrawl.ranks.commands import base_sets
 from minicrawl.ranks.commands.centrality_command import SEED
 from minicrawl.ranks.commands.running import ranking
 from minicrawl.ranks.hits import TOLERANCE, Hits
@@ -28,13 +22,13 @@ from minicrawl.report.graph.source import Source
 @click.command()
 @with_options
 @ranking
-@with_made(base=BaseSetChoice)
+@with_made(base=base_sets.BaseSetChoice)
 @click.pass_obj
 def hits(
     source: Source,
     named: NamedGraph,
     tell: Progress,
-    base: BaseSetChoice,
+    base: base_sets.BaseSetChoice,
     rounds: int | None = number("Stop after N rounds, converged or not, as in the paper."),
     restart: float | None = option(
         "Randomised HITS: probability of a restart at a random node before each step.",
@@ -73,16 +67,18 @@ def hits(
     if rounds is not None and tolerance is not None:
         raise click.UsageError("--rounds and --tolerance cannot be combined")
     query = base.query
-    if words and (query is None or not has_kept_pages(source)):
+    if words and (query is None or not base_sets.has_kept_pages(source)):
         raise UsageError("--words needs a store with kept pages (crawl --keep pages), and --query")
     if likeness and query is None:
         raise UsageError("--likeness needs --query, whose words it compares with the pages")
     grown = base.grown(source, named)
     graph = grown.named
     if words and query is not None:
-        graph = weighed_by_words(source, graph, query)
+        graph = base_sets.weighed_by_words(source, graph, query)
     if likeness and query is not None:
-        graph = weighed_by_similarity(graph, similarity_to(source, query, grown.nodes), query)
+        graph = base_sets.weighed_by_similarity(
+            graph, base_sets.similarity_to(source, query, grown.nodes), query
+        )
     scores = _hits_of(
         graph, tell, rounds=rounds, restart=restart, dimensions=dimensions, tolerance=tolerance
     )

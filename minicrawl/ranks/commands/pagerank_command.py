@@ -25,6 +25,7 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import Vector
 from minicrawl.ports import Progress
 from minicrawl.ranks import pagerank as ranks, pagerank_variants
+from minicrawl.ranks.commands import running
 from minicrawl.ranks.commands.base_sets import BaseSetChoice, mixed_with_similarity, similarity_to
 from minicrawl.ranks.commands.named_ranks import full_name, keep, rank_of
 from minicrawl.ranks.commands.pagerank_in_blocks import (
@@ -33,17 +34,6 @@ from minicrawl.ranks.commands.pagerank_in_blocks import (
     file_in_blocks,
     pagerank_in_blocks,
     store_in_blocks,
-)
-from minicrawl.ranks.commands.running import (
-    NAMES_FILE,
-    Shown,
-    lines_of,
-    nodes_of,
-    pagerank_terms,
-    rank_name,
-    ranking,
-    refuse_idle_dangling,
-    show_in_parts,
 )
 from minicrawl.ranks.pagerank import PageRankOptions
 from minicrawl.ranks.scores import Scores
@@ -120,7 +110,7 @@ def _run_in_blocks(
         tolerance: float,
         **_rest: Any,
     ) -> None:
-        name = rank_name(name, source)
+        name = running.rank_name(name, source)
         terms = {"damping": damping, "tolerance": tolerance}
         count = n or MOST_NODES
         with ExitStack() as files:
@@ -136,8 +126,10 @@ def _run_in_blocks(
                 keep(source, {name: ranks.scores}, ranks.edges, terms | {"blocks": ranks.blocks})
             finally:
                 disk = {"blocks": ranks.blocks} | asdict(ranks.traffic)
-                shown = Shown(name, ranks.edges, ranks.scores, [], disk)
-                show_in_parts(shown, min(count, len(ranks.names)), _parts_of_best(ranks), as_json)
+                shown = running.Shown(name, ranks.edges, ranks.scores, [], disk)
+                running.show_in_parts(
+                    shown, min(count, len(ranks.names)), _parts_of_best(ranks), as_json
+                )
 
     run(store=store, graph=graph, **options)
 
@@ -153,8 +145,8 @@ def _parts_of_best(ranks: BlockRanks) -> Iterator[list[tuple[str, float]]]:
 @click.command()
 @with_options
 @or_in_blocks
-@ranking
-@with_made(base=BaseSetChoice, terms=pagerank_terms)
+@running.ranking
+@with_made(base=BaseSetChoice, terms=running.pagerank_terms)
 @click.pass_obj
 def pagerank(
     source: Source,
@@ -170,7 +162,7 @@ def pagerank(
     topic: Path | None = option(
         "Jump only to the nodes in this file, one per line. A weight above 0 may follow after a "
         "tab.",
-        type=NAMES_FILE,
+        type=running.NAMES_FILE,
     ),
     reset_rank: str | None = option(
         "Jump to nodes in proportion to this rank, such as trust. A missing rank is computed "
@@ -181,7 +173,7 @@ def pagerank(
     by_topic: Path | None = option(
         "Compute a rank per topic in this file; each line is a topic, a tab and a node.",
         flag="--topics",
-        type=NAMES_FILE,
+        type=running.NAMES_FILE,
     ),
     mix: str | None = option(
         "Combine the ranks of --topics with these weights.", cls=ListOption, metavar="A=PART,..."
@@ -232,7 +224,7 @@ def pagerank(
             "--remove-dangling does not work with --topic, --topics, --recent and --reset"
         )
     if not any(jumps.values()):
-        refuse_idle_dangling(terms)
+        running.refuse_idle_dangling(terms)
     grown = base.grown(source, named)
     walked = grown.named
     if inverse:
@@ -295,7 +287,7 @@ def _jumps(
 def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
     """Return the jump weights in a file; a line is a node, or a node, a tab and a weight."""
     weights: dict[str, float] = {}
-    for line in lines_of(file):
+    for line in running.lines_of(file):
         name, tab, weight_text = line.rpartition("\t")
         try:
             weight = float(weight_text) if tab else 1.0
@@ -304,7 +296,7 @@ def _weighted_jumps(named: NamedGraph, file: Path) -> NDArray[np.float64]:
         if not 0 < weight < np.inf:
             raise UsageError(f"{file}: a weight must be above 0 and finite, not {weight_text!a}")
         weights[name.rstrip() if tab and name != line else line] = weight
-    nodes = nodes_of(named, list(weights), str(file))
+    nodes = running.nodes_of(named, list(weights), str(file))
     jumps = pagerank_variants.teleport(named.graph.nodes, nodes)
     jumps[nodes] = [weights[name] for name in named.names.of(nodes)]
     return jumps
@@ -328,7 +320,7 @@ def _by_topic(
         except ValueError as error:
             raise UsageError(f"--mix must be like news=0.3,sport=0.7, not {mix!a}") from error
     names_of: dict[str, list[str]] = {}
-    for line in lines_of(file):
+    for line in running.lines_of(file):
         topic, tab, name = line.partition("\t")
         if not tab:
             raise UsageError(f"{file}: expected a topic, a tab and a node, found {line[:40]!a}")
@@ -336,7 +328,7 @@ def _by_topic(
     if not names_of:
         raise UsageError(f"{file} has no topics: a line is a topic, a tab and a node")
     nodes = {
-        topic: nodes_of(named, names, f"topic {topic!a} of {file}")
+        topic: running.nodes_of(named, names, f"topic {topic!a} of {file}")
         for topic, names in names_of.items()
     }
     places = _places(source, named)
@@ -351,7 +343,7 @@ def _by_topic(
     if parts is not None:
         return pagerank_variants.mixture(topic_ranks, parts)
     if (snapshot := source.snapshot) is not None:
-        name = rank_name(click.get_current_context().params["name"], source)
+        name = running.rank_name(click.get_current_context().params["name"], source)
         keep_topics(snapshot.path, snapshot.connection, name, pages)
     return topic_ranks
 

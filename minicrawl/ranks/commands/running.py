@@ -23,16 +23,9 @@ from minicrawl.cli.store_options import count_option, json_option, source_option
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
+from minicrawl.ranks import pagerank
 from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
 from minicrawl.ranks.guards import Guards
-from minicrawl.ranks.pagerank import (
-    DAMPING,
-    PRECISIONS,
-    TOLERANCE,
-    Dangling,
-    Method,
-    PageRankOptions,
-)
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source, asked_for_weights, weighed
 from minicrawl.report.snapshot import places_of_largest
@@ -40,13 +33,13 @@ from minicrawl.wording import at_most, counted
 
 damping_option = option(
     "Damping factor: share of its score that a page passes to its links.",
-    DAMPING,
+    pagerank.DAMPING,
     metavar="C",
     type=Number(0, 1, max_open=True),
 )
 tolerance_option = option(
     "Stop when the error, summed over all scores, is at most this.",
-    TOLERANCE,
+    pagerank.TOLERANCE,
     metavar="ERROR",
     type=Number(0, min_open=True),
 )
@@ -54,17 +47,17 @@ tolerance_option = option(
 
 def pagerank_terms(
     damping: float = damping_option,
-    dangling: Dangling = choice(
-        Dangling,
+    dangling: pagerank.Dangling = choice(
+        pagerank.Dangling,
         "Where dangling pages pass their score; virtual is OPIC's virtual page.",
-        Dangling.UNIFORM,
+        pagerank.Dangling.UNIFORM,
     ),
     one_more_link: bool = switch(
         "Give each page one more link, to the virtual page, instead of --damping. Needs "
         "--dangling virtual."
     ),
-    method: Method | None = choice(
-        Method,
+    method: pagerank.Method | None = choice(
+        pagerank.Method,
         "Update all pages at once (power), block by block (gauss-seidel), or only pages with much "
         "to pass on (sweeping).",
         usual="gauss-seidel; power for several topics",
@@ -72,13 +65,13 @@ def pagerank_terms(
     lazy: bool = switch("Stay in place half of the time (L + I)."),
     tolerance: float = tolerance_option,
     most_rounds: int = number("Stop after N rounds.", 1000, flag="--rounds"),
-    precision: str = choice(tuple(PRECISIONS), "Floating-point precision.", "double"),
-) -> PageRankOptions:
-    if one_more_link and dangling is not Dangling.VIRTUAL:
+    precision: str = choice(tuple(pagerank.PRECISIONS), "Floating-point precision.", "double"),
+) -> pagerank.PageRankOptions:
+    if one_more_link and dangling is not pagerank.Dangling.VIRTUAL:
         raise UsageError("--one-more-link needs --dangling virtual")
     if one_more_link and "damping" in given_options():
         raise UsageError("--damping is not used with --one-more-link")
-    return PageRankOptions(
+    return pagerank.PageRankOptions(
         damping=None if one_more_link else damping,
         dangling=dangling,
         method=method,
@@ -89,9 +82,9 @@ def pagerank_terms(
     )
 
 
-def refuse_idle_dangling(terms: PageRankOptions) -> None:
+def refuse_idle_dangling(terms: pagerank.PageRankOptions) -> None:
     """Refuse --dangling where it has no effect: with uniform jumps, all its values are equal."""
-    if terms.damping is not None and terms.dangling is not Dangling.UNIFORM:
+    if terms.damping is not None and terms.dangling is not pagerank.Dangling.UNIFORM:
         raise UsageError(
             f"--dangling {terms.dangling.value} is the same as uniform if jumps lead to all "
             "nodes equally: set the targets of jumps, or combine virtual with --one-more-link"

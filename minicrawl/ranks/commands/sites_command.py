@@ -9,15 +9,8 @@ import numpy as np
 from minicrawl.cli.parameters import choice, with_made, with_options
 from minicrawl.cli.store_options import count_option, json_option, source_options
 from minicrawl.errors import UsageError
+from minicrawl.ranks.commands import running
 from minicrawl.ranks.commands.named_ranks import keep
-from minicrawl.ranks.commands.running import (
-    as_option,
-    guards_of,
-    pagerank_terms,
-    rank_name,
-    refuse_idle_dangling,
-    show_ranks,
-)
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.pagerank import PageRankOptions, pagerank
 from minicrawl.ranks.scores import Scores
@@ -32,9 +25,9 @@ CASH = "cash"
 @with_options
 @count_option(100)
 @json_option
-@as_option
+@running.as_option
 @source_options
-@with_made(guards=guards_of, terms=pagerank_terms)
+@with_made(guards=running.guards_of, terms=running.pagerank_terms)
 def sites(
     source: Source,
     guards: Guards,
@@ -56,13 +49,13 @@ def sites(
     flows between them, as in `top --sites`. The score of a site is saved in equal parts for its
     pages, and `top --sites --by sites` adds it up again.
     """
-    name = rank_name(name, source)
+    name = running.rank_name(name, source)
     if guards.asked_for().keys() - {"most_of_site"}:
         raise UsageError(
             "--intra-cap and --weight change nothing: links within a site do not count"
         )
     named = guards.guarded(source.graph)
-    refuse_idle_dangling(terms)
+    running.refuse_idle_dangling(terms)
     if counted == "pages" and len(sites_of(named.names).names) == named.graph.nodes:
         raise UsageError("--count pages is the same as links if each site has one page")
     linked = site_graph(named, by_page=counted == "pages")
@@ -85,4 +78,4 @@ def sites(
         page_scores = of_pages(scores, sites_of(named.names))
         keep(source, {name: page_scores}, linked.graph.edges, options)
     finally:
-        show_ranks(linked, {name: scores}, n, as_json)
+        running.show_ranks(linked, {name: scores}, n, as_json)

@@ -8,16 +8,9 @@ from minicrawl.cli.parameters import choice, number, option, with_options
 from minicrawl.errors import UsageError
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
+from minicrawl.ranks.commands import running
 from minicrawl.ranks.commands.centrality_command import refuse_weights
 from minicrawl.ranks.commands.named_ranks import TRUSTED
-from minicrawl.ranks.commands.running import (
-    NAMES_FILE,
-    damping_option,
-    lines_of,
-    nodes_of,
-    ranking,
-    tolerance_option,
-)
 from minicrawl.ranks.scores import Scores
 from minicrawl.ranks.trust import (
     SEEDS_BY,
@@ -31,11 +24,13 @@ from minicrawl.ranks.trust import (
 
 @click.command()
 @with_options
-@ranking
+@running.ranking
 def trust(
     named: NamedGraph,
     tell: Progress,
-    seeds: Path | None = option("Trust the nodes in this file, one per line.", type=NAMES_FILE),
+    seeds: Path | None = option(
+        "Trust the nodes in this file, one per line.", type=running.NAMES_FILE
+    ),
     seed_by: str | None = choice(
         tuple(SEEDS_BY),
         "Trust the best nodes by this rank, if --seeds is not given.",
@@ -45,9 +40,9 @@ def trust(
     bad: Path | None = option(
         "Distrust the nodes in this file, one per line. Distrust spreads to pages that link to "
         "them, and is subtracted from trust.",
-        type=NAMES_FILE,
+        type=running.NAMES_FILE,
     ),
-    damping: float = damping_option,
+    damping: float = running.damping_option,
     passing: Passing = choice(
         Passing,
         "Split a page's trust among its links (split), or pass all of it along each link and take "
@@ -55,7 +50,7 @@ def trust(
         Passing.SPLIT,
     ),
     passes: int | None = number("Stop after N passes, even if the scores have not converged."),
-    tolerance: float = tolerance_option,
+    tolerance: float = running.tolerance_option,
 ) -> Scores:
     """Rank by TrustRank: the trust that spreads along links from trusted pages.
 
@@ -66,13 +61,13 @@ def trust(
     if seeds and (seed_by or count):
         raise UsageError("--seeds cannot be combined with --seed-by and --count")
     if seeds:
-        nodes = nodes_of(named, lines_of(seeds), str(seeds))
+        nodes = running.nodes_of(named, running.lines_of(seeds), str(seeds))
     else:
         by = seed_by or "inverse"
         nodes = chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
     terms = TrustOptions(passing=passing, damping=damping, passes=passes, tolerance=tolerance)
     if bad is None:
         return trust_scores(named.graph, nodes, named.weights, options=terms, tell=tell)
-    distrusted = nodes_of(named, lines_of(bad), str(bad))
+    distrusted = running.nodes_of(named, running.lines_of(bad), str(bad))
     nodes = nodes if seeds else [node for node in nodes if node not in distrusted]
     return less_distrust(named.graph, nodes, distrusted, named.weights, options=terms, tell=tell)
