@@ -40,26 +40,19 @@ if TYPE_CHECKING:
     from minicrawl.states import State
 
 _HOMES = {
-    "Crawl": "minicrawl.app",
-    "PageTable": "minicrawl.results",
-    "Store": "minicrawl.results",
-    "StoredPage": "minicrawl.results",
-    "Settings": "minicrawl.config",
-    "Loaded": "minicrawl.config",
-    "Asked": "minicrawl.crawl.events",
-    "Delayed": "minicrawl.crawl.events",
-    "Ended": "minicrawl.crawl.events",
-    "Event": "minicrawl.crawl.events",
-    "Noted": "minicrawl.crawl.events",
-    "Reason": "minicrawl.crawl.events",
-    "Settled": "minicrawl.crawl.events",
-    "Steered": "minicrawl.crawl.events",
-    "PageRead": "minicrawl.crawl.workers.scoring",
-    "Progress": "minicrawl.crawl.progress",
-    "MinicrawlError": "minicrawl.errors",
-    "ExportRow": "minicrawl.report.selected_pages",
-    "Warned": "minicrawl.crawl.events",
-    "State": "minicrawl.states",
+    name: f"minicrawl.{module}"
+    for module, names in (
+        ("app", "Crawl"),
+        ("results", "PageTable Store StoredPage"),
+        ("config", "Settings Loaded"),
+        ("crawl.events", "Asked Delayed Ended Event Noted Reason Settled Steered Warned"),
+        ("crawl.workers.scoring", "PageRead"),
+        ("crawl.progress", "Progress"),
+        ("errors", "MinicrawlError"),
+        ("report.selected_pages", "ExportRow"),
+        ("states", "State"),
+    )
+    for name in names.split()
 }
 
 __all__ = [

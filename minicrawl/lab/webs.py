@@ -37,7 +37,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -56,9 +56,6 @@ from minicrawl.wording import counted
 
 def power_law(nodes: int, rng: Generator, exponent: float = 2.1) -> Csr:
     """Return a graph with power-law in-degrees from 1 to `nodes`; 2.1 is typical of web crawls."""
-    _refuse_no_pages(nodes)
-    if not exponent > 0:
-        raise UsageError(f"the exponent must be above 0, not {exponent}")
     degrees = np.arange(1, nodes + 1)
     weights = degrees ** -float(exponent)
     return _with_even_sources(rng.choice(degrees, size=nodes, p=weights / weights.sum()), rng)
@@ -66,18 +63,7 @@ def power_law(nodes: int, rng: Generator, exponent: float = 2.1) -> Csr:
 
 def poisson(nodes: int, rng: Generator, mean: float = 4.2) -> Csr:
     """Return a graph with Poisson in-degrees; 4.2 is about the mean degree of `power_law`."""
-    _refuse_no_pages(nodes)
-    if not 0 <= mean < np.inf:
-        raise UsageError(f"the mean number of links must be 0 or more, not {mean}")
     return _with_even_sources(rng.poisson(mean, size=nodes), rng)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SyntheticWeb:
-    """A graph whose page i is on host `host[i]`; hosts are numbered from 0 by age."""
-
-    graph: Csr
-    host: NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,21 +82,12 @@ class WebHabits:
     recommended: float = 0.33
     original: float = 0.05
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.links_per_page < np.inf:
-            raise UsageError(f"links_per_page must be 0 or more, not {self.links_per_page}")
-        for share in fields(self)[1:]:
-            value = getattr(self, share.name)
-            if not 0 <= value <= 1:
-                raise UsageError(f"{share.name} must be a share from 0 to 1, not {value}")
-
 
 TYPICAL: Final = WebHabits()
 
 
-def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> SyntheticWeb:
-    """Return a growing web with hosts, its pages numbered by age."""
-    _refuse_no_pages(nodes)
+def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Web:
+    """Return a growing web with hosts, each of them a site; pages and hosts are numbered by age."""
     is_founder = rng.random(nodes) < habits.founding
     is_founder[0] = True
     founders = np.flatnonzero(is_founder)
@@ -128,9 +105,8 @@ def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Synt
     is_inside = rng.random(len(sources)) < habits.inside
     targets[is_inside] = _within_hosts(sources[is_inside], host, rng)
     targets[~is_inside] = _beyond_hosts(sources[~is_inside], rng, habits)
-    return SyntheticWeb(
-        graph=_without_self_links(nodes, sources, targets), host=host.astype(np.int32)
-    )
+    numbers = host.astype(np.int32)
+    return Web(_without_self_links(nodes, sources, targets), numbers, numbers)
 
 
 def _within_hosts(
@@ -188,11 +164,6 @@ def _without_self_links(nodes: int, sources: NDArray[np.int64], targets: NDArray
     return Csr.from_edges(nodes, sources[is_link], targets[is_link])
 
 
-def _refuse_no_pages(nodes: int) -> None:
-    if nodes < 1:
-        raise UsageError(f"a graph needs at least one page, not {nodes}")
-
-
 Numbers = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Links = list[Sequence[int]]
@@ -238,8 +209,7 @@ def synthetic_web(model: Model, nodes: int, seed: int) -> Web:
         case Model.POISSON:
             return without_hosts(poisson(nodes, rng))
         case Model.COPYING:
-            grown = copying_web(nodes, rng)
-            return Web(grown.graph, grown.host, grown.host)
+            return copying_web(nodes, rng)
 
 
 def web_of(named: NamedGraph, path: Path) -> Web:

@@ -100,7 +100,7 @@ class _Log:
     ) -> None:
         self._connection, self._archive, self._warn = snapshot.connection, archive, warn
         self._depths = page_columns.whole(page_columns.urls(snapshot.connection, "depth"), "depth")
-        self._discovery = discovery(snapshot)
+        self._finders, self._sources, _ = discovery(snapshot)
         places = array("q")
         for row in self._requests():
             key = key_of(self._url(row.page))
@@ -188,7 +188,7 @@ class _Log:
 
     def _way_of(self, page: int) -> tuple[str, str, str]:
         """Return path, referrer and source of a page."""
-        finder, source = self._discovery.finders[page], self._discovery.sources[page]
+        finder, source = self._finders[page], self._sources[page]
         depth = int(self._depths[page])
         letters, more = "L" * min(depth, _MOST_LETTERS), depth - _MOST_LETTERS
         path = f"{more}+{letters}" if more > 0 else letters or _NONE

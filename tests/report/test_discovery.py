@@ -31,11 +31,11 @@ def path(tmp_path: Path) -> Path:
 
 def test_each_page_has_its_finder_and_its_source(path: Path) -> None:
     with snapshot(path) as seen:
-        found = discovery(seen)
+        of_pages, of_seeds, seeds = discovery(seen)
         url = [*map(seen.url, range(len(seen))), None]
-        finders = {url[page]: url[finder] for page, finder in enumerate(found.finders)}
-        sources = {url[page]: url[source] for page, source in enumerate(found.sources)}
-        assert [url[seed] for seed in found.seeds] == [f"{A}/", f"{B}/", f"{A}/2"]
+        finders = {url[page]: url[finder] for page, finder in enumerate(of_pages)}
+        sources = {url[page]: url[source] for page, source in enumerate(of_seeds)}
+        assert [url[seed] for seed in seeds] == [f"{A}/", f"{B}/", f"{A}/2"]
     assert finders == {
         f"{A}/": None,
         f"{B}/": None,

@@ -48,15 +48,6 @@ def needed_by_file(answer: Answer) -> Needed:
         yield from resolved_urls(manifest_references(decoded_page(answer)[0]), answer.url)
 
 
-def needed_by_page(answer: Answer) -> Needed:
-    """Yield the resources that a page needs."""
-    yield from ((url, False) for url in answer.requested.left_out)
-    if media_type_of(answer)[0] in PAGE_TYPES:
-        parsed = references(*decoded_page(answer))
-        base = canonical(parsed.base, answer.url) if parsed.base else None
-        yield from resolved_urls(parsed.assets, base or answer.url)
-
-
 class KeptRequisites:
     """Collector of the resources that pages need, and of their archived responses."""
 
@@ -67,7 +58,11 @@ class KeptRequisites:
 
     def add_page(self, answer: Answer) -> None:
         """Add a page, whose resources are wanted."""
-        self._needed |= {url: None for url, _ in needed_by_page(answer)}
+        self.add(answer.requested.left_out)
+        if media_type_of(answer)[0] in PAGE_TYPES:
+            parsed = references(*decoded_page(answer))
+            base = canonical(parsed.base, answer.url) if parsed.base else None
+            self.add(url for url, _ in resolved_urls(parsed.assets, base or answer.url))
 
     def leave_out(self, url: str) -> None:
         """Note that all versions of a URL have been written."""
@@ -94,7 +89,7 @@ class KeptRequisites:
                             answer = self._archive.answer(row.place)
                         except Damaged:  # `minicrawl check` reports it
                             continue
-                        self._needed |= {other: None for other, _ in needed_by_file(answer)}
+                        self.add(other for other, _ in needed_by_file(answer))
                         yield answer
 
 

@@ -6,6 +6,7 @@ by a leading apostrophe or an escape. JSONL is for programs, and exact.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,14 +37,27 @@ def parts_of(suffix: str, snapshot: Any) -> Iterator[tuple[str, Iterator[bytes]]
     return iter(()) if parts is None else parts(snapshot)
 
 
-def write_csv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
+def write_csv(
+    blocks: Iterable[Block],
+    file: BinaryIO,
+    columns: Sequence[str] = COLUMNS,
+    delimiter: str = ",",
+) -> None:
     """Write CSV by RFC 4180, but with Unix line ends."""
-    _write_cells(blocks, file, columns, ",")
+    file.write(f"{delimiter.join(columns)}\n".encode())
+    for block in blocks:
+        cells = []
+        for name, values in block.items():
+            texts = ["" if value is None else str(value) for value in values]
+            # Any text may come from a page.
+            has_text = name not in COLUMN_TYPES and any(isinstance(value, str) for value in values)
+            cells.append(_quoted(all_harmless(texts), delimiter) if has_text else texts)
+        lines = map(delimiter.join, zip(*cells, strict=True))
+        file.write("".join([f"{line}\n" for line in lines]).encode())
 
 
-def write_tsv(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
-    """Write TSV. No cell contains a tab."""
-    _write_cells(blocks, file, columns, "\t")
+write_tsv = partial(write_csv, delimiter="\t")
+"""Writes TSV. No cell contains a tab."""
 
 
 def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] = COLUMNS) -> None:
@@ -62,21 +76,6 @@ def write_jsonl(blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str] 
         ]
         lines = "".join(map(line.__mod__, zip(*values, strict=True)))
         file.write(lines.replace("\x7f", r"\u007f").encode("ascii"))
-
-
-def _write_cells(
-    blocks: Iterable[Block], file: BinaryIO, columns: Sequence[str], delimiter: str
-) -> None:
-    file.write(f"{delimiter.join(columns)}\n".encode())
-    for block in blocks:
-        cells = []
-        for name, values in block.items():
-            texts = ["" if value is None else str(value) for value in values]
-            # Any text may come from a page.
-            has_text = name not in COLUMN_TYPES and any(isinstance(value, str) for value in values)
-            cells.append(_quoted(all_harmless(texts), delimiter) if has_text else texts)
-        lines = map(delimiter.join, zip(*cells, strict=True))
-        file.write("".join([f"{line}\n" for line in lines]).encode())
 
 
 def _quoted(cells: Sequence[str], delimiter: str) -> Sequence[str]:

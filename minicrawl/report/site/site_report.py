@@ -89,9 +89,9 @@ def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _rows_section(
-    name: str, means: str, kind: type[NamedTuple], rows: Sequence[Any]
+    name: str, means: str, columns: Sequence[str], rows: Sequence[Any]
 ) -> ReportSection:
-    return ReportSection(name, means, kind._fields, rows[:_MOST_ROWS], len(rows))
+    return ReportSection(name, means, columns, rows[:_MOST_ROWS], len(rows))
 
 
 def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
@@ -100,19 +100,19 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         "Broken links",
         "Targets that failed, at once or behind redirects, or are at a private address, and the "
         "most important page that links to each.",
-        problems.BrokenLink,
+        problems.BrokenLink._fields,
         [*with_texts(snapshot, broken[:_MOST_ROWS]), *broken[_MOST_ROWS:]],
     )
     yield _rows_section(
         "Redirects",
         "Links to them cost the reader another request for each hop.",
-        problems.Redirect,
+        problems.Redirect._fields,
         problems.redirects(snapshot),
     )
     yield _rows_section(
         "Duplicates",
         "Pages that are copies of another one, by rel=canonical, content or URL.",
-        problems.Duplicate,
+        problems.Duplicate._fields,
         problems.duplicates(snapshot),
     )
 
@@ -121,29 +121,19 @@ def _content(snapshot: Snapshot) -> Iterator[ReportSection]:
     rows = content_rows(snapshot)
     if rows is not None:
         means = "URLs with a kept response, and URLs without, by type, host and reason."
-        yield _rows_section("Kept and left out", means, ContentRow, rows)
-
-
-class SeedRow(NamedTuple):
-    """Seed, its state, and how many pages were found from it and read."""
-
-    pages: int
-    read: int
-    outcome: str
-    url: str
+        yield _rows_section("Kept and left out", means, ContentRow._fields, rows)
 
 
 def _seeds(snapshot: Snapshot) -> ReportSection:
-    finders = discovery(snapshot)
+    _, sources, seeds = discovery(snapshot)
     pages, read = (
-        np.bincount(sources[sources >= 0], minlength=len(snapshot))[finders.seeds]
-        for sources in (finders.sources, finders.sources[snapshot.was_read])
+        np.bincount(of[of >= 0], minlength=len(snapshot))[seeds].tolist()
+        for of in (sources, sources[snapshot.was_read])
     )
-    outcomes = [State(state).label for state in snapshot.states[finders.seeds]]
-    seeds = urls(snapshot, finders.seeds)
-    rows = [*map(SeedRow._make, zip(pages.tolist(), read.tolist(), outcomes, seeds, strict=True))]
+    outcomes = [State(state).label for state in snapshot.states[seeds]]
+    rows = sorted(zip(pages, read, outcomes, urls(snapshot, seeds), strict=True), reverse=True)
     means = "Each page counts for the start page from which it was found first."
-    return _rows_section("Start pages", means, SeedRow, sorted(rows, reverse=True))
+    return _rows_section("Start pages", means, ("pages", "read", "outcome", "url"), rows)
 
 
 def _best(snapshot: Snapshot) -> ReportSection:

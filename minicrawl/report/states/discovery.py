@@ -6,7 +6,6 @@ its own source, wherever else it was found.
 """
 
 from array import array
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,19 +16,11 @@ from minicrawl.store import questions
 _ALL_STEPS = (1 << 63) - 1
 
 
-class Discovery(NamedTuple):
-    """Ids of pages, by page; -1 for none."""
+def discovery(snapshot: Snapshot) -> tuple[Pages, Pages, Pages]:
+    """Return, for each page, the page that names it first, and the seed from which it was found.
 
-    finders: Pages
-    """Page that names it first."""
-    sources: Pages
-    """Seed from which it was found."""
-    seeds: Pages
-    """All seeds, in the order of their ids."""
-
-
-def discovery(snapshot: Snapshot) -> Discovery:
-    """Return how the pages of a store were found."""
+    Both are ids, -1 for none. The ids of all seeds follow, in their order.
+    """
     ids = np.arange(len(snapshot))
     seeds = np.unique(np.array(questions.seeds(snapshot.connection), dtype=np.int64))
     # Ids are in the order of discovery, so the new pages of a step have consecutive ids.
@@ -50,4 +41,4 @@ def discovery(snapshot: Snapshot) -> Discovery:
     sources = np.where(is_seed | (parents >= ids), ids, parents)
     while not np.array_equal(further := sources[sources], sources):
         sources = further
-    return Discovery(finders, np.where(is_seed[sources], sources, -1), seeds)
+    return finders, np.where(is_seed[sources], sources, -1), seeds
