@@ -177,29 +177,24 @@ def transferred(old: SeedSet, newer: NamedGraph, *, similar: bool) -> Transferre
     return TransferredSeeds(named=newer, seeds=seeds, replacements=replacements)
 
 
-class DepthCoverage(NamedTuple):
-    """Mean number of pages that crawls read at one depth, and their importance."""
-
-    pages: float = 0.0
-    importance: float | None = None
-    """Mean importance of the pages, None without pages."""
-
-
 class Depth(NamedTuple):
-    """Coverage of one depth by the crawl from the seeds, and by crawls from random pages."""
+    """Mean number of pages that crawls read at one depth, and their mean importance, if any."""
 
-    seeds: DepthCoverage
-    random: DepthCoverage
+    pages: float
+    mean_pagerank: float | None
+    random_pages: float
+    """By crawls from random pages."""
+    random_mean_pagerank: float | None
 
 
 class EqualPages(NamedTuple):
     """Shares of all importance that crawls have gathered after the same number of pages."""
 
     pages: int
-    seeds: float
-    random: float
+    pagerank: float
+    random_pagerank: float
     random_error: float | None
-    """Standard error of `random`; None with a single draw."""
+    """Standard error of `random_pagerank`; None with a single draw."""
 
 
 def between_cores(
@@ -241,28 +236,28 @@ def compared(
     steps = [count * 10**power for power in range(len(str(graph.nodes))) for count in (1, 2, 5)]
     marks = [mark for mark in steps if len(seeds) < mark < graph.nodes]
     marks += [graph.nodes] * (graph.nodes > 0)
-    sums, gathered = list[list[_Sum]](), list[Floats]()
+    sums, gathered = list[list[tuple[int, float]]](), list[Floats]()
     for crawl in range(draws + 1):
         tell(crawl / (draws + 1))
         starts = rng.choice(graph.nodes, size=len(seeds), replace=False) if crawl else seeds
         read = list(fronts(graph, starts))
-        sums.append([_Sum(len(pages), float(importance[pages].sum())) for pages in read])
+        sums.append([(len(pages), float(importance[pages].sum())) for pages in read])
         in_order = importance[np.concatenate(read)] if read else np.zeros(0)
         totals = np.concatenate(([0.0], np.cumsum(in_order)))
         gathered.append(totals[np.minimum(np.array(marks, dtype=np.int64), len(in_order))])
     tell(1.0)
     depths = [
-        Depth(_mean(of_depth[:1]), _mean(of_depth[1:]))
-        for of_depth in zip_longest(*sums, fillvalue=_Sum(0, 0.0))
+        Depth(*_mean(of_depth[:1]), *_mean(of_depth[1:]))
+        for of_depth in zip_longest(*sums, fillvalue=(0, 0.0))
     ]
-    most = max(sum(depth.pages for depth in of_crawl) for of_crawl in sums)
+    most = max(sum(pages for pages, _ in of_crawl) for of_crawl in sums)
     random = np.array(gathered[1:])
     errors = random.std(axis=0, ddof=1) / len(random) ** 0.5 if len(random) > 1 else None
     after = [
         EqualPages(
             pages=min(mark, most),
-            seeds=float(gathered[0][place]),
-            random=float(random[:, place].mean()),
+            pagerank=float(gathered[0][place]),
+            random_pagerank=float(random[:, place].mean()),
             random_error=None if errors is None else float(errors[place]),
         )
         for place, mark in enumerate(marks)
@@ -271,15 +266,7 @@ def compared(
     return depths, after
 
 
-class _Sum(NamedTuple):
-    """Number and total importance of the pages that one crawl read at one depth."""
-
-    pages: int
-    importance: float
-
-
-def _mean(sums: Sequence[_Sum]) -> DepthCoverage:
-    pages = sum(depth.pages for depth in sums)
-    if not pages:
-        return DepthCoverage()
-    return DepthCoverage(pages / len(sums), sum(depth.importance for depth in sums) / pages)
+def _mean(sums: Sequence[tuple[int, float]]) -> tuple[float, float | None]:
+    """Return the mean number of pages, and their mean importance, from those sums of crawls."""
+    pages, importance = (sum(column) for column in zip(*sums, strict=True))
+    return pages / len(sums), importance / pages if pages else None

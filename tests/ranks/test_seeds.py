@@ -25,7 +25,6 @@ from minicrawl.ranks.cores import (
 from minicrawl.ranks.scores import Floats
 from minicrawl.ranks.seeds import (
     Depth,
-    DepthCoverage,
     SeedChoice,
     SeedReplacement,
     between_cores,
@@ -331,19 +330,19 @@ def dice() -> np.random.Generator:
 def test_random_crawls_count_as_their_mean() -> None:
     # Without links a crawl reads nothing but its seeds.
     (depth,) = depths_of(graph_of(4, []), WORTH, [0, 3], dice(), draws=500)
-    assert depth.seeds == pytest.approx((2, 0.25))
-    assert depth.random.pages == 2
-    assert depth.random.importance == pytest.approx(WORTH.mean(), abs=0.01)
+    assert depth[:2] == pytest.approx((2, 0.25))
+    assert depth.random_pages == 2
+    assert depth.random_mean_pagerank == pytest.approx(WORTH.mean(), abs=0.01)
 
 
 def test_depths_go_on_to_the_end_of_the_deeper_crawl() -> None:
     chain = graph_of(6, CHAIN)
     depths = depths_of(chain, np.full(6, 1 / 6), [5], dice(), draws=20)
-    assert depths[0].seeds == pytest.approx((1, 1 / 6))
-    assert [depth.seeds for depth in depths[1:]] == [DepthCoverage()] * 5
+    assert depths[0][:2] == pytest.approx((1, 1 / 6))
+    assert [depth[:2] for depth in depths[1:]] == [(0, None)] * 5
     depths = depths_of(chain, np.full(6, 1 / 6), [0], dice(), draws=1)
     assert len(depths) == 6
-    assert depths[5].random == DepthCoverage()
+    assert depths[5][2:] == (0, None)
 
 
 @given(nodes_and_links(least=1), st.data())
@@ -352,12 +351,11 @@ def test_no_crawl_reads_a_page_twice(case: tuple[int, list[Link]], data: st.Data
     seeds = data.draw(st.sets(st.integers(0, nodes - 1), min_size=1, max_size=3))
     worth = np.full(nodes, 1 / nodes)
     depths: list[Depth] = depths_of(graph_of(nodes, links), worth, sorted(seeds), dice(), draws=3)
-    for crawl in ([depth.seeds for depth in depths], [depth.random for depth in depths]):
-        assert crawl[0].pages == len(seeds)
-        assert sum(read.pages for read in crawl) <= nodes + 1e-9
-        assert all(
-            read.importance is None or read.importance == pytest.approx(1 / nodes) for read in crawl
-        )
+    for crawl in ([depth[:2] for depth in depths], [depth[2:] for depth in depths]):
+        assert crawl[0][0] == len(seeds)
+        assert sum(pages for pages, _ in crawl) <= nodes + 1e-9
+        means = [mean for _, mean in crawl if mean is not None]
+        assert means == pytest.approx([1 / nodes] * len(means))
 
 
 # ---------------------------------------------------------------- after as many pages
@@ -366,12 +364,12 @@ def test_no_crawl_reads_a_page_twice(case: tuple[int, list[Link]], data: st.Data
 def test_a_crawl_keeps_its_importance_after_its_end() -> None:
     found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [5], dice(), draws=40)[1]
     assert [one.pages for one in found] == [2, 5, 6]
-    assert [one.seeds for one in found] == pytest.approx([5 / 15] * 3)
+    assert [one.pagerank for one in found] == pytest.approx([5 / 15] * 3)
     # A crawl from page k reads all later pages; the mean is over all k.
     gathered = [[sum(range(k, min(k + n, 6))) / 15 for k in range(6)] for n in (2, 5, 6)]
     for one, each in zip(found, gathered, strict=True):
         assert one.random_error is not None
-        assert abs(one.random - np.mean(each)) < 4 * one.random_error
+        assert abs(one.random_pagerank - np.mean(each)) < 4 * one.random_error
 
 
 @given(nodes_and_links(least=1), st.data())
@@ -389,19 +387,19 @@ def test_gathered_importance_agrees_with_the_layers_of_networkx(
         for layer in layers:
             ordered = sorted(worth[layer])
             if len(layer) > left:
-                assert full + sum(ordered[:left]) <= one.seeds + 1e-9
-                assert one.seeds <= full + sum(ordered[len(layer) - left :]) + 1e-9
+                assert full + sum(ordered[:left]) <= one.pagerank + 1e-9
+                assert one.pagerank <= full + sum(ordered[len(layer) - left :]) + 1e-9
                 break
             full, left = full + sum(ordered), left - len(layer)
         else:
-            assert one.seeds == pytest.approx(full)
+            assert one.pagerank == pytest.approx(full)
 
 
 def test_one_draw_has_no_standard_error() -> None:
     found = compared(graph_of(6, CHAIN), np.arange(6) / 15, [0], dice(), draws=1)[1]
     assert [one.random_error for one in found] == [None] * len(found)
     assert found[-1].pages == 6
-    assert found[-1].seeds == pytest.approx(1)
+    assert found[-1].pagerank == pytest.approx(1)
 
 
 A, B, C, TWO = "http://a.org/", "http://a.org/b", "http://a.org/c", "http://a.org/2"
@@ -516,7 +514,7 @@ def test_seeds_read_more_of_a_web_than_random_pages_do(
     seeds, rng = [core.best_hub for core in cores], np.random.default_rng(1)
     even = np.full(web.graph.nodes, 1 / web.graph.nodes)
     near = compared(web.graph, even, seeds, rng, draws=20)[0][:4]
-    assert sum(one.seeds.pages for one in near) > sum(one.random.pages for one in near)
+    assert sum(one.pages for one in near) > sum(one.random_pages for one in near)
     distances = between_cores(web.graph, cores)
     assert (distances.diagonal() == 0).all()
     assert (distances[~np.eye(len(cores), dtype=bool)] != 0).all()

@@ -26,7 +26,6 @@ from minicrawl.ranks.pagerank import pagerank
 from minicrawl.ranks.seeds import (
     POOL,
     Depth,
-    DepthCoverage,
     EqualPages,
     SeedChoice,
     SeedReplacement,
@@ -298,7 +297,7 @@ def _show_trial(trial: Trial, seeds: int) -> None:
         f"breadth-first crawls from {counted(seeds, 'seed')} and from as many random pages",
         ("depth", "pages", "mean PageRank", "random pages", "mean PageRank"),
         (
-            (f"{number:,}", *_cells(depth.seeds), *_cells(depth.random))
+            (f"{number:,}", *_cells(*depth[:2]), *_cells(*depth[2:]))
             for number, depth in enumerate(trial.depths)
         ),
         caption(trial),
@@ -310,8 +309,8 @@ def _show_trial(trial: Trial, seeds: int) -> None:
         (
             (
                 f"{equal.pages:,}",
-                _percent(equal.seeds),
-                _percent(equal.random),
+                _percent(equal.pagerank),
+                _percent(equal.random_pagerank),
                 _percent(equal.random_error, 2),
             )
             for equal in trial.after
@@ -321,8 +320,8 @@ def _show_trial(trial: Trial, seeds: int) -> None:
     )
 
 
-def _cells(read: DepthCoverage) -> tuple[str, str]:
-    return f"{read.pages:,.{0 if read.pages.is_integer() else 1}f}", _percent(read.importance)
+def _cells(pages: float, importance: float | None) -> tuple[str, str]:
+    return f"{pages:,.{0 if pages.is_integer() else 1}f}", _percent(importance)
 
 
 def _percent(share: float | None, digits: int = 3) -> str:
@@ -362,22 +361,7 @@ def _trial_document(trial: Trial) -> dict[str, object]:
         "mean_distance": trial.extent.mean_distance,
         "mean_distance_is_exact": trial.extent.is_exact,
         "depths": [
-            {
-                "depth": number,
-                "pages": depth.seeds.pages,
-                "mean_pagerank": depth.seeds.importance,
-                "random_pages": depth.random.pages,
-                "random_mean_pagerank": depth.random.importance,
-            }
-            for number, depth in enumerate(trial.depths)
+            {"depth": number, **depth._asdict()} for number, depth in enumerate(trial.depths)
         ],
-        "after": [
-            {
-                "pages": point.pages,
-                "pagerank": point.seeds,
-                "random_pagerank": point.random,
-                "random_error": point.random_error,
-            }
-            for point in trial.after
-        ],
+        "after": trial.after,
     }
