@@ -65,7 +65,6 @@ class CompactHashMap:
         return found
 
     def put(self, code: int, number: int) -> None:
-        """Add a number under this code."""
         self.put_each((code,), number)
 
     def put_each(self, codes: Iterable[int], first: int) -> None:

@@ -34,8 +34,6 @@ Reply = dict[str, Any]
 
 
 class Verb(StrEnum):
-    """Kind of a request."""
-
     SHOW = "show"  # return the state of the crawl
     HOSTS = "hosts"  # return when these hosts, given by id, may be contacted
     ASKERS = "askers"  # return which processes requested the latest pages

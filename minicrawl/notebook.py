@@ -72,7 +72,6 @@ class NotebookDisplay:
         self._url, self._due = "", 0.0
 
     def hear(self, event: Event) -> None:
-        """Update the display, if due."""
         match event:
             case Asked(url=url):
                 self._url = url

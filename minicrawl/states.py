@@ -73,8 +73,6 @@ class RetryPolicy(NamedTuple):
 
 
 class StateRow(NamedTuple):
-    """Facts about a state."""
-
     means: str = "it waits"
     helps: str = ""
     verdict: LinkVerdict = LinkVerdict.UNCHECKED

@@ -153,7 +153,6 @@ class AddedCommand(DeferredCommand):
         self._point = point
 
     def load(self) -> click.Command:
-        """Import it from its package."""
         command = self._point.load()
         if not isinstance(command, click.Command):
             package, kind = self._point.package, type(command).__name__

@@ -49,8 +49,6 @@ class Number(click.FloatRange):
 
 
 class SettingOption(click.Option):
-    """An option for a row of the table."""
-
     def __init__(self, declarations: list[str], *, row: Setting, **rest: Any) -> None:
         super().__init__(declarations, **rest)
         self.heading = row.section.name.capitalize()

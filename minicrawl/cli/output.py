@@ -53,7 +53,6 @@ def short_time(iso: str) -> str:
 
 
 def show_lines(lines: Sequence[str]) -> None:
-    """Show remarks, one per line."""
     for line in lines:
         click.echo(line)
 
@@ -249,7 +248,6 @@ def warn_of_exposure(key: Path) -> None:
 
 
 def warn(line: str) -> None:
-    """Print a warning on stderr."""
     click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 

@@ -62,7 +62,6 @@ class HostSetting(NamedTuple):
 
 
 def host_setting(text: str) -> HostSetting:
-    """Return the parts of a valid text."""
     match = _TEXT.fullmatch(text)
     assert match is not None, "the settings have validated the text"
     return HostSetting(match["host"].strip("[]").lower(), match["name"], match["value"])
@@ -74,7 +73,6 @@ def is_of_proxy(text: str) -> bool:
 
 
 def rules_for(texts: Sequence[str], host: str) -> dict[str, HostSetting]:
-    """Return the rules that hold for a host, by name of setting."""
     host = host.strip("[]").lower()
     rules = [rule for rule in map(host_setting, texts) if rule.fits(host)]
     rules.sort(key=lambda rule: (not rule.host.startswith("*."), len(rule.host)))

@@ -260,8 +260,6 @@ class _Connection(H11Protocol):
 
 
 class LimitedServer(uvicorn.Server):
-    """Server of an application within the limits."""
-
     def __init__(self, app: ASGIApp, lifespan: Literal["on", "off"] = "off") -> None:
         config = uvicorn.Config(
             LimitedBodies(app),

@@ -113,8 +113,6 @@ _TYPES = {
 
 
 class Dashboard:
-    """Routes of one store."""
-
     def __init__(self, views: Views, access: DashboardAccess) -> None:
         self._views, self._access = views, access
         self._is_ending = False
@@ -136,7 +134,6 @@ class Dashboard:
         }
 
     def app(self) -> Guard:
-        """Return the application behind its guard."""
         return Guard(Starlette(routes=self.routes()), self._access)
 
     def routes(self) -> list[Route]:
@@ -159,7 +156,6 @@ class Dashboard:
         ]
 
     def end(self) -> None:
-        """End all event streams."""
         self._is_ending = True
 
     async def _events(self, request: Request) -> Response:

@@ -164,13 +164,11 @@ class Views:
         return {"known": known, "hosts": hosts}
 
     def errors(self) -> list[Json]:
-        """Return the kinds of errors, with their counts."""
         with snapshot(self.store) as view:
             kinds: list[Json] = to_json(errors(view, count=1).kinds)
             return kinds
 
     def top(self) -> Json:
-        """Return the best pages."""
         with snapshot(self.store) as view:
             best = to_json(rows(view, PageSelection(count=TOP_SHOWN)))
             return {"known": len(view), "pages": best}
@@ -208,7 +206,6 @@ class Views:
         return {"noted": len(known), "unknown": len(names) - len(known)}
 
     def form(self, form: Form) -> Json:
-        """Return the initial content of the form."""
         return self.launcher.form.shown(form)
 
     def failed(self, kind: str) -> Json:

@@ -121,7 +121,6 @@ class Atlas:
         self._firsts = [site.first for site in self.sites]
 
     def find(self, page: int) -> tuple[Site, int]:
-        """Return the site of a page, and its place there."""
         site = self.sites[bisect_right(self._firsts, page) - 1]
         return site, page - site.first
 

@@ -131,7 +131,6 @@ class DemoWeb:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Host names that are served."""
         return (*self._site_of_host, *self._special)
 
     @property

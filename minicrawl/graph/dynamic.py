@@ -71,7 +71,6 @@ class DynamicGraph:
 
     @property
     def graph(self) -> Csr:
-        """The graph so far."""
         whole = self._by_number()
         return whole if self._is_node.all() else with_pages(whole, self._is_node)
 

@@ -172,7 +172,6 @@ class Levels:
         return is_cycle
 
     def _parts(self, nodes: Iterable[int]) -> Iterable[int]:
-        """Return the current components of these nodes."""
         return map(self._merged.root, nodes)
 
     def _merge(self, source: int, target: int) -> None:

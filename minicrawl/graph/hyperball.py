@@ -76,7 +76,6 @@ class HyperLogLogCounters:
         return changed
 
     def sizes(self, nodes: Ids) -> Sizes:
-        """Return the estimated sizes of the balls of these nodes."""
         return np.concatenate([_sizes(self.registers[part]) for part in self._parts(nodes)])
 
     def sizes_without(self, nodes: Ids) -> Sizes:

@@ -76,8 +76,6 @@ def with_pages(graph: Csr, is_kept: Mask) -> Csr:
 
 
 class SomeNames:
-    """Names of some nodes of a graph."""
-
     def __init__(self, names: Names, nodes: NDArray[np.int64]) -> None:
         """Restrict `names` to these nodes, which ascend."""
         self._names = names

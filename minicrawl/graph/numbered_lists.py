@@ -122,7 +122,6 @@ class DimacsList:
 
     @property
     def names(self) -> range:
-        """Numbers of the nodes."""
         return range(1, 1 + (self._announced[0] if self._announced else 0))
 
     def links(self, block: LineBlock) -> LinkArrays:

@@ -313,7 +313,6 @@ class _Reader:
         return shares(Importance(self.ledger, window).of_all())
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
-        """Return the errors of each window on the living pages."""
         return [
             errors(Importance(self.ledger, window).of_all()[living], truth[living])
             for window in self.watched

@@ -65,8 +65,6 @@ SHARES = (0.05, 0.2, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Days:
-    """Duration of an experiment."""
-
     warm_up: int
     counted: int
     seed: int

@@ -114,7 +114,6 @@ class HeldSnapshot:
         return self._texts
 
     def close(self) -> None:
-        """Leave the store."""
         self._seen = self._texts = None
         self._is_indexed = False
         self._changes.clear()

@@ -33,7 +33,6 @@ class NearDuplicates(NamedTuple):
         return np.where(self.pages[places] == pages, self.originals[places], -1)
 
     def others(self) -> Pages:
-        """Return the number of other pages in the group of each page."""
         _, groups, sizes = np.unique(self.originals, return_inverse=True, return_counts=True)
         return sizes[groups].astype(np.int64) - 1
 

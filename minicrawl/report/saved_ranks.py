@@ -91,7 +91,6 @@ def convergence_of(snapshot: Snapshot) -> Convergence | None:
 
 
 def convergence_text(convergence: Convergence | None) -> str:
-    """Return the source of the importance, as text."""
     return ESTIMATED if convergence is None else str(convergence)
 
 

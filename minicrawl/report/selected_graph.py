@@ -41,8 +41,6 @@ from minicrawl.report.snapshot import (
 
 
 class Drawing(NamedTuple):
-    """Directed graph."""
-
     attributes: Mapping[str, type]
     """Attributes of nodes besides id and label, by type; numbers may be None."""
     nodes: Iterable[Block]
@@ -77,7 +75,6 @@ class PageGraph(_SelectedGraph):
     columns = PAGE_LINK_COLUMNS
 
     def drawing(self) -> Drawing:
-        """Return the nodes and links of the graph."""
         attributes = {"importance": float, "host": str, "state": str, "stands_for": str}
         return Drawing(
             attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()

@@ -71,7 +71,6 @@ Block = dict[str, Sequence[Any]]
 
 
 def rows_of(block: Block) -> Iterator[ExportRow]:
-    """Return the rows of a block, without the scores."""
     return map(ExportRow._make, zip(*map(block.__getitem__, COLUMNS), strict=True))
 
 

@@ -154,12 +154,10 @@ class Snapshot:
 
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:
-        """Host id of each page."""
         return page_columns.whole(page_columns.urls(self.connection, "host"), "host")
 
     @cached_property
     def origins(self) -> list[str]:
-        """Origins by host id."""
         return questions.origins(self.connection)
 
     @cached_property

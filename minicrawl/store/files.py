@@ -29,7 +29,6 @@ _MAGIC = b"SQLite format 3\0"
 
 
 def is_database(path: Path) -> bool:
-    """Return True if the file is an SQLite database."""
     if not path.is_file():
         return False
     with path.open("rb") as file:

@@ -108,7 +108,6 @@ def first_seeds(connection: Connection, most: int) -> tuple[list[str], int]:
 
 
 def noindex_pages(connection: Connection) -> list[int]:
-    """Return the pages that ask not to be indexed."""
     return column(connection, "SELECT page FROM documents WHERE noindex")
 
 
@@ -202,7 +201,6 @@ def paths_of(connection: Connection, host: int) -> list[str]:
 
 
 def origins(connection: Connection) -> list[str]:
-    """Return all origins, by host id."""
     return column(connection, "SELECT origin FROM hosts ORDER BY id")
 
 
@@ -289,7 +287,6 @@ def documents_stored(connection: Connection) -> tuple[int, int]:
 
 
 def all_urls(connection: Connection) -> Iterator[tuple[int, str]]:
-    """Yield all pages with their URLs."""
     yield from connection.execute(
         "SELECT urls.id, origin || path FROM urls JOIN hosts ON hosts.id = host"
     )

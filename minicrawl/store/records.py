@@ -100,8 +100,6 @@ UNCHANGED = -1
 
 
 class FrontierRow(NamedTuple):
-    """Checkpoint of one page."""
-
     id: int
     state: int
     key: int

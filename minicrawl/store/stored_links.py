@@ -62,7 +62,6 @@ def is_plain(blob: bytes) -> bool:
 
 
 def has_self_link(blob: bytes) -> bool:
-    """Return True if the page links to itself."""
     return bool(_extras(blob) & _SELF_LINK)
 
 

@@ -129,7 +129,6 @@ def terms(connection: Connection) -> StoreTerms | None:
 
 
 def counters(connection: Connection) -> dict[str, object]:
-    """Return the counters as of the last commit."""
     text = meta(connection, "counters")
     return {} if text is None else dict(json.loads(text))
 
@@ -154,12 +153,10 @@ def takedowns(counts: Mapping[str, object]) -> list[Takedown]:
 
 
 def taken_down(counts: Mapping[str, object]) -> Takedowns:
-    """Return the URLs that were taken down."""
     return Takedowns(takedown.what for takedown in takedowns(counts))
 
 
 def endowed(counts: Mapping[str, object]) -> list[int]:
-    """Return the steps that endowed seeds."""
     steps = counts.get(ENDOWED)
     return steps if isinstance(steps, list) else []
 
@@ -390,13 +387,11 @@ def hosts(connection: Connection) -> Iterator[HostRow]:
 
 
 def host(connection: Connection, number: int) -> HostRow | None:
-    """Return an origin by its id, or None."""
     row = connection.execute(f"{_HOSTS} WHERE id = ?", (number,)).fetchone()
     return None if row is None else HostRow._make(row)
 
 
 def document(connection: Connection, page: PageId) -> DocumentRow | None:
-    """Return the document of a page, or None if it was not read."""
     row = connection.execute("SELECT * FROM documents WHERE page = ?", (page,)).fetchone()
     return None if row is None else DocumentRow._make(row)
 

@@ -157,7 +157,6 @@ def blank_written(connection: sqlite3.Connection, pages: Collection[int]) -> Non
 
 
 def written_bytes(connection: sqlite3.Connection) -> int:
-    """Return the size of all blocks in bytes."""
     sql = "SELECT coalesce(sum(length(pages) + length(data)), 0) FROM written"
     return int(connection.execute(sql).fetchone()[0])
 

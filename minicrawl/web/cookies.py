@@ -42,7 +42,6 @@ class Cookie(NamedTuple):
         return len(self.name) + len(self.value)
 
     def is_over(self, now: float) -> bool:
-        """Return True if the cookie has expired."""
         return self.expires is not None and self.expires <= now
 
     def is_for(self, scheme: str, host: str, path: str, now: float) -> bool:
@@ -323,7 +322,6 @@ def _number(text: str) -> float | None:
 
 
 def write_cookies(cookies: Iterable[Cookie]) -> str:
-    """Return the text of a cookie file."""
     return HEADER + "".join(map(_line, cookies))
 
 

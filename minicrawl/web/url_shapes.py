@@ -73,7 +73,6 @@ def most_repeats(target: str) -> int:
 
 
 def segments(target: str) -> int:
-    """Return the number of segments of the path."""
     return target.partition("?")[0].count("/")
 
 

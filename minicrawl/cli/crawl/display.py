@@ -53,7 +53,6 @@ class Lines:
             self.say(as_line(self._state, progress))
 
     def say(self, line: str) -> None:
-        """Show a message."""
         if not self._quiet:
             with suppress(BrokenPipeError):  # the reader of stderr has gone away, the crawl goes on
                 click.echo(visible(line), err=True)

@@ -241,7 +241,6 @@ class GraphKey:
         self.hint()
 
     def hint(self) -> None:
-        """Show a hint about the key."""
         shows = self._state.latest_sample is not None
         self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
 
@@ -261,6 +260,5 @@ class GraphKey:
                 self._sampling.finish(warn)
 
     def close(self) -> None:
-        """Stop sampling."""
         self._process.close()
         self._sampling = None

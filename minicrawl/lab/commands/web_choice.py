@@ -31,7 +31,6 @@ T = TypeVar("T")
 def show(
     graph: Csr, series: Sequence[T], as_json: bool, as_table: Callable[[Csr, Sequence[T]], None]
 ) -> None:
-    """Show the results of an experiment on this graph."""
     if as_json:
         size = {"nodes": graph.nodes, "edges": graph.edges}
         show_json({"graph": size, "series": series})
@@ -40,7 +39,6 @@ def show(
 
 
 def about(graph: Csr) -> str:
-    """Format the size of a graph."""
     return f"{counted(graph.nodes, 'page')}, {counted(graph.edges, 'link')}"
 
 

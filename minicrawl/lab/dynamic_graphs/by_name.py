@@ -24,8 +24,6 @@ from minicrawl.lab.dynamic_graphs.shortest_path_trees import AusielloTrees
 
 
 class AlgorithmKind(StrEnum):
-    """Kind of answer that an algorithm gives."""
-
     DISTANCES = "distances"
     COMPONENTS = "components"
 

@@ -50,7 +50,6 @@ class S1:
         return np.array(1 << node % self._bits, dtype=self._rows.dtype)
 
     def _reaching(self, node: int) -> NDArray[np.intp]:
-        """Return the nodes that have the node's bit."""
         return np.flatnonzero(self._rows[:, node // self._bits] & self._bit(node))
 
     def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:

@@ -111,7 +111,6 @@ SUITE: dict[str, Callable[[], EdgeSequence]] = {
 
 
 def solved(graph: EdgeSequence) -> SolvedGraph:
-    """Return the graph with its distances and components."""
     distances, components = A4(graph.nodes), Tarjan(graph.nodes)
     distances.add_all(graph.edges)
     for source, target in graph.edges:

@@ -130,7 +130,6 @@ class FamilyIncomes:
         self._joined = 0  # number of gifts left by the last join
 
     def grow(self, families: int) -> None:
-        """Add `families` families without income."""
         self.of.extend(repeat(0.0, families))
         self._given.extend(repeat(0.0, families))
 
@@ -235,7 +234,6 @@ class FamilyBudgets:
         return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
 
     def knows(self, host: int) -> bool:
-        """Return True if a page of the host is known."""
         return host < len(self.family_of) and self.family_of[host] != _UNKNOWN
 
     def vouch(self, hosts: Iterable[int]) -> list[int]:

@@ -114,7 +114,6 @@ class ByHost:
         self.offer_one(page, eligible.host_of[page], eligible.keys[page])
 
     def resume(self, host: int) -> None:
-        """Mark the host as ready."""
         queue = self._queues[host] if host < len(self._queues) else self._queue(host)
         if queue.is_ready and queue.front is not None:
             return  # its front is the best entry, or is found out of date when leased
@@ -122,7 +121,6 @@ class ByHost:
         self._show(queue)
 
     def pause(self, host: int) -> None:
-        """Mark the host as not ready."""
         self._pause(self._queues[host])
 
     def _pause(self, queue: HostQueue) -> None:

@@ -49,8 +49,6 @@ class ItemKeys:
 
 
 class EligibleItems(EligiblePages):
-    """The items that may be taken."""
-
     def __init__(self, siblings: Siblings, keys: array[int], flags: bytearray) -> None:
         """Take the groups' keys and flags; those of lone pages come from the ledger."""
         self._siblings, self._keys, self._flags = siblings, keys, flags

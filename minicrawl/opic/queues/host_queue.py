@@ -60,7 +60,6 @@ class EligiblePages:
         """Key of each host's floor: a page with a smaller key is below the floor."""
 
     def is_eligible(self, page: PageId) -> bool:
-        """Return True if the page may be taken."""
         return self.flags[page] == self.pool and page not in self.leased
 
     def is_current(self, entry: int) -> bool:

@@ -111,7 +111,6 @@ class Groups:
         return self._lone[page >> 3] >> (page & 7) & 1 == 1
 
     def lone_among(self, pages: range) -> list[PageId]:
-        """Return the pages without siblings among these."""
         bits = self._lone
         return [page for page in pages if bits[page >> 3] >> (page & 7) & 1]
 

@@ -87,7 +87,6 @@ class LastReadings:
         return rows[0] if rows else None
 
     def born(self, page: PageId) -> int:
-        """Return the time of birth of a page."""
         return self._born[bisect_right(self._first, page) - 1]
 
     def rows_between(self, first: int, end: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -227,7 +227,6 @@ def ranking(command: Command) -> Command:
 
 
 def command_of_added_rank(name: str) -> click.Command:
-    """Return the command of a package's rank."""
     compute = RANKS[name]
 
     def rank(named: NamedGraph, tell: Progress) -> Scores:

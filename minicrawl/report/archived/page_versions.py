@@ -133,7 +133,6 @@ class PageVersion:
         return ", ".join(filter(None, directives))
 
     def declared_language(self) -> str:
-        """Return the language of the attribute `lang`."""
         from minicrawl.web.html.page_text import language
 
         return language(self.markup) if self.document is DocumentType.HTML else ""

@@ -57,7 +57,6 @@ class KeptRequisites:
         self._needed: dict[str, None] = {}
 
     def add_page(self, answer: Answer) -> None:
-        """Add a page, whose resources are wanted."""
         self.add(answer.requested.left_out)
         if media_type_of(answer)[0] in PAGE_TYPES:
             parsed = references(*decoded_page(answer))

@@ -89,7 +89,6 @@ class DataSet:
             first = next(captures, None)
 
     def finish(self, manifest: Mapping[str, object]) -> None:
-        """Write the data card and the manifest."""
         whole = {**manifest, "files": self.files}
         with replacing(self.folder / CARD) as file:
             file.write(card(whole).encode())

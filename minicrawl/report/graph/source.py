@@ -92,7 +92,6 @@ def crawled(source: Source) -> NamedGraph:
 
 
 def unseen(_label: str) -> AbstractContextManager[Progress]:
-    """Return a progress context that shows nothing."""
     return nullcontext(unreported)
 
 

@@ -68,7 +68,6 @@ class Audit:
         yield from (f"not checked: {note}" for note in self.notes)
 
     def to_json(self) -> dict[str, object]:
-        """Return the result as a JSON document."""
         return {"ok": self.is_intact} | asdict(self)
 
 

@@ -59,7 +59,6 @@ class LoggedLinks:
         return count > 0
 
     def unpack(self) -> None:
-        """Unpack the links of the latest turns."""
         plain = [(page, blob) for page, blob in self._packed if is_plain(blob)]
         if plain:
             pages, blobs = zip(*plain, strict=True)

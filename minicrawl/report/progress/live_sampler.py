@@ -104,7 +104,6 @@ class LiveGraph:
 
 
 def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
-    """Return a sample from the figures of the graph and the counts of the crawl."""
     return Sample(
         at=at,
         step=live.log.step,

@@ -86,7 +86,6 @@ class Sample:
 
     @classmethod
     def from_json(cls, figures: dict[str, Any]) -> "Sample":
-        """Return the sample that was stored."""
         from minicrawl.graph.cohesion import Cohesion
         from minicrawl.graph.degrees import DegreeDistribution
         from minicrawl.graph.outline import BowTie, Outline

@@ -50,8 +50,6 @@ class CashSource(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """One request for the page."""
-
     at: str
     outcome: str
     status: int | None

@@ -120,7 +120,6 @@ def drop_findings(
 
 
 def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
-    """Return all results, by URL."""
     # Not `_make`: files of earlier versions have fewer columns.
     return [CheckRow(*row) for row in derived_rows(store, connection, "checks", "ORDER BY url")]
 
@@ -128,6 +127,5 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
 def all_findings(
     store: Path, connection: Connection, kind: str | None = None
 ) -> Iterator[FindingRow]:
-    """Yield all findings, or those of one kind, by page."""
     clauses = "WHERE ?1 IS NULL OR kind = ?1 ORDER BY source, target"
     return map(FindingRow._make, derived_rows(store, connection, "findings", clauses, (kind,)))

@@ -101,7 +101,6 @@ def keep_ranks(
 
 
 def drop_rank(store: Path, connection: Connection, name: str) -> None:
-    """Delete a rank and its scores."""
     with writing_beside(store, connection, _RANKS) as derived:
         _delete_rank(derived, name)
 

@@ -189,7 +189,6 @@ class _Package:
         return {row.get("Id", ""): row.get("Target", "") for row in rows}
 
     def title(self, name: str) -> str:
-        """Return the title in the metadata of this part."""
         return next((tidy(row.text or "") for row in self.tree(name).iter("{*}title")), "")
 
 

@@ -28,7 +28,6 @@ PDF_MISSING = "reading PDF needs pypdfium2: install minicrawl[pdf]"
 
 
 def can_read_pdf() -> bool:
-    """Return True if the package that reads PDF is installed."""
     return find_spec("pypdfium2") is not None
 
 

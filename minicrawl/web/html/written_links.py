@@ -53,12 +53,10 @@ def read_entry(entry: str, own: str, target: str) -> AnchorTag:
 
 
 def joined(written: Iterable[str]) -> str:
-    """Join entries into one text."""
     return BETWEEN_ENTRIES.join(written)
 
 
 def parted(text: str) -> list[str]:
-    """Split a text into its entries."""
     return text.split(BETWEEN_ENTRIES)
 
 

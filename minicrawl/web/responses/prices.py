@@ -88,7 +88,6 @@ def document_price_s(body: bytes, kind: DocumentType | None) -> float:
 
 
 def list_price_s(body: bytes) -> float:
-    """Return the price of a sitemap or a feed."""
     start = body[:_LOOKED_AT].removeprefix(BOM_UTF8).lstrip()
     if body.startswith(GZIP_BEGINS) or b"\0" in start or not start:
         return inf

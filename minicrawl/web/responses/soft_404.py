@@ -73,7 +73,6 @@ def is_missing_sibling(url: str) -> bool:
 
 
 def asks_for_password(markup: str) -> bool:
-    """Return True if the markup has a field for a password."""
     return _PASSWORD.search(markup) is not None
 
 

@@ -251,7 +251,6 @@ class RobotsDecision(NamedTuple):
 
     @property
     def has_no_answer(self) -> bool:
-        """True if the host could not answer."""
         return self.valid_s == SILENCE_VALID_S
 
 
