@@ -167,7 +167,6 @@ def _without_self_links(nodes: int, sources: NDArray[np.int64], targets: NDArray
 Numbers = NDArray[np.int32]
 Floats = NDArray[np.float64]
 Links = list[Sequence[int]]
-"""Links of each page."""
 _FEWEST_PAGES = 2
 
 

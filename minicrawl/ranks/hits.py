@@ -71,7 +71,6 @@ TOLERANCE = 1e-8
 """Default tolerance of the error, summed over all nodes."""
 
 MOST_DIMENSIONS = 100
-"""Most dimensions of a subspace."""
 
 _MEMORY_BYTES = 1 << 23  # for vectors: more memory saves few steps
 MOST_STEPS = 1000

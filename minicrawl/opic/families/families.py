@@ -189,7 +189,6 @@ class FamilyBudgets:
     def __init__(self, sites: Sites) -> None:
         self._sites = sites
         self.family_of = array("I")
-        """Family of each host."""
         self.seed_of = array("I")
         """Host of the seed whose pages led to each host, or NOBODY if no page has led to it."""
         self.reads, self.incomes = array("I"), FamilyIncomes()

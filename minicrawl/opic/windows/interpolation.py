@@ -48,7 +48,6 @@ class LastReadings:
         self._run_first, self._run_end, self._run_row = array("I"), array("I"), array("I")
         """First page of each run, ascending, the page after its last one, and its first row."""
         self.pages = array("I")
-        """Page of each row."""
         self._history = array("q")
         self._read = array("q")
         self._latest: dict[int, int] = {}

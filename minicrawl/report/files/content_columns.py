@@ -84,7 +84,6 @@ CONTENTS = {
         "directives of X-Robots-Tag and of meta robots", lambda page: page.robots(), is_short=True
     ),
 }
-"""Columns of page content."""
 
 NESTED = frozenset(name for name, column in CONTENTS.items() if column.type.startswith("STRUCT"))
 """Columns of lists and structs, for JSONL and Parquet alone."""

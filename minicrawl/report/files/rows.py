@@ -112,7 +112,6 @@ GRAPH_FOLDER = "graph"
 """Name of the format of a folder `graph/`, or one with the suffix `.graph/`."""
 
 FORMATS = (*ROW_WRITERS, *DRAWINGS, GRAPH_FOLDER, *WEB_ARCHIVES)
-"""Built-in formats: rows, drawings of graphs, a folder of a graph, web archives."""
 
 
 def format_of(path: Path, name: str | None = None) -> str:

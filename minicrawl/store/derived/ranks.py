@@ -65,7 +65,6 @@ CREATE TABLE IF NOT EXISTS topics (
 
 Floats = NDArray[np.float64] | NDArray[np.float32]
 Topics = dict[str, list[int]]
-"""Pages by topic."""
 
 
 class RankRow(NamedTuple):
