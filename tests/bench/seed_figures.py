@@ -15,7 +15,6 @@ from minicrawl.ports import unreported
 from minicrawl.ranks.commands.seed_set import DEFAULT_RULE, DRAWS, SEED, Report, evaluated
 from minicrawl.ranks.seeds import (
     Depth,
-    DepthCoverage,
     EqualPages,
     SeedChoice,
     TransferredSeeds,
@@ -53,22 +52,24 @@ def _figures(report: Report) -> Iterator[Figure]:
     title = "Links between hosts that earlier cores left"
     yield Figure("links-left", title, "core", "links", lines)
     if (trial := report.trial) is not None:
-        yield _depth_figure("Mean PageRank", trial.depths, lambda read: read.importance)
-        yield _depth_figure("Pages", trial.depths, lambda read: read.pages or None)
+        yield _depth_figure("Mean PageRank", trial.depths, lambda _pages, mean: mean)
+        yield _depth_figure("Pages", trial.depths, lambda pages, _mean: pages or None)
         yield _after_figure(trial.after)
         yield _distances_figure(trial.between_cores)
         yield _map_figure(trial.between_cores)
 
 
 def _depth_figure(
-    name: str, depths: Sequence[Depth], value: Callable[[DepthCoverage], float | None]
+    name: str,
+    depths: Sequence[Depth],
+    value: Callable[[float, float | None], float | None],
 ) -> Figure:
     lines = []
     for label, reads in (
-        ("from the seeds", [depth.seeds for depth in depths]),
-        ("from random pages", [depth.random for depth in depths]),
+        ("from the seeds", [depth[:2] for depth in depths]),
+        ("from random pages", [depth[2:] for depth in depths]),
     ):
-        values = {depth: value(read) for depth, read in enumerate(reads)}
+        values = {depth: value(*read) for depth, read in enumerate(reads)}
         known = {depth: number for depth, number in values.items() if number is not None}
         lines.append(_line(label, list(known), list(known.values())))
     title = f"{name} at each depth of a breadth-first crawl"
@@ -80,8 +81,10 @@ def _after_figure(after: Sequence[EqualPages]) -> Figure:
     pages = [equal.pages for equal in after]
     errors = [equal.random_error for equal in after if equal.random_error is not None]
     lines = [
-        _line("from the seeds", pages, [equal.seeds for equal in after]),
-        _line("from random pages", pages, [equal.random for equal in after], errors or None),
+        _line("from the seeds", pages, [equal.pagerank for equal in after]),
+        _line(
+            "from random pages", pages, [equal.random_pagerank for equal in after], errors or None
+        ),
     ]
     title = "PageRank gathered after equal numbers of pages"
     y_label = "PageRank gathered, share of all"
