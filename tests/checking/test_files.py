@@ -1,6 +1,7 @@
 """Linked files of any type are streamed to the archive, within limits."""
 
 import asyncio
+import re
 import zipfile
 from collections import Counter
 from contextlib import closing
@@ -21,6 +22,8 @@ from minicrawl.store.reader import archive_folder
 from tests.checking.test_requisites import kept
 from tests.memory import limited_growth
 from tests.webs import crawl_web
+
+warcio = pytest.importorskip("warcio.archiveiterator")
 
 HOST = "http://a.example"
 LINKS = ("a.zip", "film.mp4", "same.mp4", "data.csv", "endless.mkv", "secret/b.zip", "gone.docx")
@@ -239,6 +242,15 @@ def test_warc_files_of_a_crawl_have_all_files(tmp_path: Path) -> None:
     web, folder = Web(), tmp_path / "warcs"
     path = crawled(tmp_path / "crawl.db", web, warc=folder, max_file=9 * MEGABYTE)
     (file,) = (tmp_path / "warcs").glob("*.warc.gz")
+    with file.open("rb") as stream:
+        facts = {
+            record.rec_headers.get_header("WARC-Target-URI"): record.content_stream().read()
+            for record in warcio.ArchiveIterator(stream)
+            if record.rec_type == "metadata"
+        }
+    # However long a body is: that of the blob is appended from its file.
+    for name in ("blob", "plain"):
+        assert re.match(rb"importance: 0\.\d+\r\nhops: 1\r\n", facts[f"{HOST}/get?{name}"])
     copy = tmp_path / "copy.db"
     options = ["--types", "html,files"]
     assert main(["import", str(file), "--store", str(copy), *options]) == 0

@@ -27,7 +27,7 @@ from typing import IO, NamedTuple, Self
 from minicrawl.archive.codec import Codec
 from minicrawl.archive.index import index_errors
 from minicrawl.archive.packing import read_head, read_packed, unpacked
-from minicrawl.archive.record import MOST_OF_A_HEAD, RecordKind, header_of, key_of
+from minicrawl.archive.record import MOST_OF_A_HEAD, Answer, RecordKind, header_of, key_of
 from minicrawl.archive.segments import FIRST, disk_errors, offset_of, place_at, segment_of, write_at
 from minicrawl.archive.warc.bodies import open_captures
 from minicrawl.archive.warc.capture import (
@@ -220,9 +220,7 @@ class WarcFiles:
             self._append_file(kept_answer, kept_answer.payload)
             return
         answer = read_packed(kept_answer.record, self._codec)
-        capture = capture_of(
-            answer, at=kept_answer.at, importance=kept_answer.importance, hops=kept_answer.hops
-        )
+        capture = _capture(kept_answer, answer)
         if capture.is_confirmed:
             digest = self._captures.last_digest(key_of(capture.url)) or ""
         else:
@@ -244,7 +242,7 @@ class WarcFiles:
             length += len(piece)
         payload.seek(0)
         answer = read_head(kept_answer.record + payload.read(MOST_OF_A_HEAD), self._codec)
-        capture = capture_of(answer, at=kept_answer.at)._replace(length=length)
+        capture = _capture(kept_answer, answer)._replace(length=length)
         named = shown_digest(digest.digest())
         original = self._original(capture, named)
         self._list(self._writer.add(capture, named, original, body))
@@ -322,6 +320,11 @@ class WarcFiles:
             self._ahead += len(content)
             self._unwritten.clear()
             self._unwritten_bytes = 0
+
+
+def _capture(kept_answer: KeptAnswer, answer: Answer) -> Capture:
+    importance, hops = kept_answer.importance, kept_answer.hops
+    return capture_of(answer, at=kept_answer.at, importance=importance, hops=hops)
 
 
 def cut_off(series: WarcSeries) -> None:
