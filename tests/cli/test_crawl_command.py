@@ -222,6 +222,8 @@ class TestACrawl:
         words = shlex.split(command)
         assert words == ["minicrawl", "crawl", "seeds.txt", *again, *of(server)]
         before = numbers(capsys)["requests"]
+        assert main(["status"]) == 0
+        assert f"resume with          {command.strip()}\n" in capsys.readouterr().out
         assert main(words[1:]) == 0
         assert numbers(capsys)["requests"] > before
 

@@ -5,7 +5,6 @@ Laws: an interrupted run prints the command that resumes the crawl. All messages
 
 import asyncio
 import os
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,10 +25,10 @@ from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed, a
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
 from minicrawl.cli.crawl.notices import notify
 from minicrawl.cli.crawl.watching import GraphKey, Hear, may_hear_keys, watched
+from minicrawl.cli.larger_budget import with_larger_budget
 from minicrawl.cli.options import naming
 from minicrawl.cli.output import show_json
 from minicrawl.cli.progress_bar import progress
-from minicrawl.config.values.quantities import as_size
 from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl import events
 from minicrawl.crawl.progress import Progress
@@ -51,12 +50,6 @@ FEWEST_ANSWERS = 20
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
 _LABEL = 12
 _MOST_CUTS = 5
-
-
-def _with_option(command: str, name: str, value: str) -> str:
-    """Return the command with this value of an option, which it may have already."""
-    enlarged, count = re.subn(rf"(?<= ){name}[ =]\S+", f"{name} {value}", command)
-    return enlarged if count else f"{command} {name} {value}"
 
 
 class NotFetched(click.ClickException):
@@ -206,13 +199,9 @@ class Session:
         for command in commands if self._found.pages_fetched else ("errors",):
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is events.Reason.BUDGET:
-            budget, status, command = self._crawl.settings.budget, self._found, self._options.resume
-            fetched, received = status.pages_fetched or 0, status.bytes or 0
-            if (pages := budget.pages) is not None and fetched >= pages:
-                command = _with_option(command, "--pages", str(2 * max(pages, fetched)))
-            if (most := budget.body_bytes) is not None and received >= most:
-                command = _with_option(command, "--bytes", as_size(most * (1 + received // most)))
-            effect = "goes on" if command == self._options.resume else "with a larger budget"
+            budget, resume = self._crawl.settings.budget, self._options.resume
+            command = with_larger_budget(resume, self._found, budget.pages, budget.body_bytes)
+            effect = "goes on" if command == resume else "with a larger budget"
             self._print(f"  {command}  # {effect}")
         elif (
             self._reason is events.Reason.EMPTY

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from minicrawl.cli.larger_budget import with_larger_budget
 from minicrawl.cli.options import graph_of_option
 from minicrawl.cli.output import show_facts, show_json, show_list
 from minicrawl.cli.parameters import switch, with_options
@@ -147,7 +148,7 @@ def _facts(progress: crawl_status.Status, store: Path) -> Iterator[tuple[str, st
     if (more := len(progress.taken_down) - _MOST_COUNTS) > 0:
         yield "", f"and {more:,} earlier, which --json lists"
     if progress.command:
-        yield "resume with", progress.command
+        yield "resume with", with_larger_budget(progress.command, progress)
 
 
 def _count(number: int | None) -> str:

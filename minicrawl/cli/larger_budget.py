@@ -1,0 +1,34 @@
+"""The command that goes on with a crawl whose budget is spent."""
+
+import re
+
+from minicrawl.config.values.quantities import as_size, size, whole_number
+from minicrawl.report.progress.crawl_status import Status
+
+
+def with_larger_budget(
+    command: str, status: Status, pages: int | None = None, body_bytes: int | None = None
+) -> str:
+    """Return the command with larger limits for those that the crawl has reached.
+
+    The limits may come from a file of settings; those of the command's own options prevail.
+    """
+    pages = whole_number(_value(command, "--pages")) or pages
+    body_bytes = size(_value(command, "--bytes")) or body_bytes
+    fetched, received = status.pages_fetched or 0, status.bytes or 0
+    if pages is not None and fetched >= pages:
+        command = _with_option(command, "--pages", str(2 * max(pages, fetched)))
+    if body_bytes is not None and received >= body_bytes:
+        larger = body_bytes * (1 + received // body_bytes)
+        command = _with_option(command, "--bytes", as_size(larger))
+    return command
+
+
+def _value(command: str, name: str) -> str | None:
+    given = re.search(rf"(?<= ){name}[ =](\S+)", command)
+    return given and given[1]
+
+
+def _with_option(command: str, name: str, value: str) -> str:
+    changed, count = re.subn(rf"(?<= ){name}[ =]\S+", f"{name} {value}", command)
+    return changed if count else f"{command} {name} {value}"
