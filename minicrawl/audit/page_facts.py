@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -23,9 +24,6 @@ from minicrawl.web.encoding.labels import UTF_8, encoded_query
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
 from minicrawl.web.urls import canonical, host
-
-VERSION = 10
-"""Version of the facts; facts of another version are read again."""
 
 FLAGS = (
     *("noindex_meta", "noindex_header", "nofollow", "skips_heading", "html_lang", "viewport"),
@@ -51,6 +49,11 @@ LAYOUT = np.dtype(
     ]
 )
 """Layout of the numbers of a page."""
+VERSION = crc32(repr((10, FLAGS, LAYOUT.descr)).encode())
+"""Version of the facts: pages are read again after it has changed.
+
+Raise the number if the same markup gives other values of the same facts.
+"""
 _MOST = {name: np.iinfo(LAYOUT[name]).max for name in LAYOUT.names or ()}
 
 _MOST_READ = 2_000_000
