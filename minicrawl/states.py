@@ -12,7 +12,7 @@
 A request that was refused or failed has the state to which that leads.
 Stores keep the numbers, so they never change; everywhere else a state has its label, `timeout`.
 To wait otherwise after a failure, change its row: nothing else knows about pauses, except
-`--max-pause`, which is never exceeded.
+`Politeness.max_pause_s`, an hour, which is never exceeded.
 """
 
 from enum import Enum, IntEnum
@@ -49,7 +49,7 @@ class Pause(NamedTuple):
 
     first_s: float = 1.0
     longest_s: float = inf
-    """Limit of this pause, whatever the host asks for; `--max-pause` holds as well."""
+    """Limit of this pause, whatever the host asks for."""
 
 
 _MOST_DOUBLINGS = 16

@@ -43,7 +43,7 @@ INTERRUPTED = 130
 # name -> target to import, below minicrawl.cli, and summary in `minicrawl --help`
 COMMANDS = {
     "crawl": ("crawl.command:crawl", "Crawl the web, most important pages first."),
-    "update": ("crawl.command:update", "Read a crawl again and say what changed."),
+    "update": ("crawl.command:update", "Fetch the pages of a crawl again, and report changes."),
     "control": ("manage.control:control", "Pause, stop or adjust a running crawl."),
     "config": ("manage.config:config", "Show all settings and where they come from."),
     "about": ("manage.about:about", "Describe the crawler to owners of servers."),
@@ -58,7 +58,7 @@ COMMANDS = {
     "move": ("manage.archive:move", "Move a store and its files."),
     "explain": ("pages.explain:explain", "Explain the rank and state of a page."),
     "page": ("pages.page:page", "Show a page as it was fetched."),
-    "forget": ("manage.forget:forget", "Take a page down, with all its versions."),
+    "forget": ("manage.forget:forget", "Remove pages with all their versions."),
     "archive": ("manage.archive:archive", "Describe or verify kept pages."),
     "backlinks": ("pages.explain:backlinks", "List the pages that link to a page."),
     "links": ("pages.explain:links", "List the pages that a page links to."),

@@ -687,8 +687,8 @@ class Storing:
         None,
         kinds.optional(kinds.WARC_PLACE),
         "Also write every response, including a 404, to WARC files in this folder, with their "
-        "indexes (CDXJ). File names begin with NAME, or with that of the store. The next file "
-        "begins at SIZE (1GB); none for no files.",
+        "indexes (CDXJ). File names begin with NAME, or with that of the store. A new "
+        "file begins after SIZE (1GB); none for no files.",
         weakens=differs,
         kept=True,
     )

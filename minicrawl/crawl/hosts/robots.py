@@ -1,6 +1,6 @@
 """The rules of robots.txt of all hosts: in memory, in the store, or requested now.
 
-Example: --max-pause 1h. The robots.txt of b.example answers 503, and each failure is a strike.
+Example. The robots.txt of b.example answers 503, and each failure is a strike.
 
     at 0 s   503: the host pauses for 1 s, and a page that needs the rules waits
     at 1 s   503: it pauses for 2 s

@@ -124,6 +124,7 @@ class Settler:
         new: list[int] = []
         is_copy = original is not None and not is_better
         url = None if is_copy else parsed.canonical
+        # A page that stands for one that is never fetched would hand its cash to nobody.
         if url and self.gate.refusal(url, 0, 0) is None:
             # Pages of other shards come first: new ones must be born before new pages of our own
             # (`shards.Membership`).
