@@ -26,7 +26,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import needs
-from minicrawl.text.hints import HEADINGS, NONE, is_unseen, signs, words
+from minicrawl.text.hints import HEADINGS, NONE, is_spoken, is_unseen, signs, words
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -93,7 +93,7 @@ class Box:
         """Number of boxes: this one and all inside it."""
         self.worth = 0.0
         self.kind = 0
-        """Hash of tag and class, or 0 without a class."""
+        """Hash of tag and class, or of the first word of a class of posts; 0 without a class."""
         self.is_dropped = False
 
 
@@ -163,11 +163,15 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                 node = node.next
                 continue
             is_block = tag in _BLOCKS
-            attributes = node.attributes if is_block or is_exact else _NO_ATTRIBUTES
-            is_hidden = tag == "noscript" or (bool(attributes) and is_unseen(attributes))
+            may_hide = is_block or is_exact
+            attributes = node.attributes if may_hide or tag == "span" else _NO_ATTRIBUTES
+            is_hidden = tag == "noscript" or (
+                may_hide and bool(attributes) and is_unseen(attributes)
+            )
             if (
                 tag in _NO_TEXT
                 or (is_hidden and not with_unseen)
+                or (attributes and is_spoken(attributes))
                 or (shown_again and node.mem_id == shown_again)
             ):
                 unseen += len(node.text()) if is_hidden else 0
@@ -175,10 +179,10 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                 continue
             above = box
             if is_block and not is_exact:
-                hint, class_, id_ = signs(tag, attributes)
+                hint, class_, id_, name = signs(tag, attributes)
                 place = hash((box.place, tag, class_, id_))
                 run, box = root, _added(boxes, box, tag, node, hint, place)
-                box.kind = hash((tag, class_)) if class_ else 0
+                box.kind = hash((tag, name)) if name else 0
             elif is_block and run is not root:
                 run.pieces.append((BREAK, inline))
             inside = node.child

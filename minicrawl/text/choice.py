@@ -36,7 +36,7 @@ from minicrawl.text.main_box import (
     keep_main,
     known_box,
 )
-from minicrawl.text.posts import drop_shared, has_article, ignore_names, posts_of
+from minicrawl.text.posts import drop_shared, has_article, ignore_names, is_forum, posts_of
 
 _FEWEST = 140
 """Letters of a main text; a page that has fewer is an index, or its hints mislead."""
@@ -77,7 +77,8 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     letters = choose(page.boxes)
     if letters < _OF_ALL * (letters + page.unseen):
         boxes = read(markup, with_unseen=True).boxes
-        if _is_too_little(letters, choose(boxes), _OF_ALL):
+        of_all = choose(boxes)  # under 140 letters, it asks for JavaScript
+        if of_all >= _FEWEST and _is_too_little(letters, of_all, _OF_ALL):
             return boxes
     return page.boxes
 
@@ -96,7 +97,8 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
     posts = posts_of(boxes)
     if posts and has_article(boxes, posts):
         is_article = is_article or boxes[posts[0].start].hint == FRAME_NAME  # posts are comments
-    elif posts and not is_article:
+    elif posts and (not is_article or is_forum(boxes, posts)):
+        is_article = False
         ignore_names(boxes, posts)
     for least in (FRAME_NAME, FRAME_TAG):
         keep_main(boxes, find_main(boxes, places, least))

@@ -13,6 +13,7 @@ is a surer sign of one:
     frame name    a word of its class or id
     sure name     a word that means a frame on every kind of page
     frame tag     `nav`, `footer` and the like, or a role
+    never main    a cookie notice, which may have most of a page's text
 
 Names are cut off, so a page cannot make them expensive.
 
@@ -34,8 +35,8 @@ _FRAMES = words("aside dialog figcaption footer form menu nav")
 _ROLES = words("alert banner complementary contentinfo dialog menu menubar navigation search")
 _NEVER_FRAMES = HEADINGS | words("article body dd dt main pre tbody td th tr")
 _SURE_WORDS = words(
-    "adsense advert advertisement advertising breadcrumb breadcrumbs consent cookie cookies "
-    "copyright crumb crumbs disclaimer disqus dropdown foot footer gdpr legal login masthead "
+    "adsense advert advertisement advertising breadcrumb breadcrumbs "
+    "copyright crumb crumbs disclaimer disqus dropdown foot footer legal login masthead "
     "modal nav navbar navi navigation newsletter outbrain pager pagination popular popup privacy "
     "promo recommend recommended related relatedposts share shares sharing sidebar sidebars "
     "signup similar sitemap social socials sponsor sponsored submenu subscribe subscription "
@@ -63,6 +64,9 @@ _WORDS_OF_OPENED = words(
 """Hints of what is hidden until people open it: answers, tabs."""
 _STREAMED = re.compile(r"S:[\da-f]+")
 """Ids of what React sends hidden, and shows as soon as it has arrived."""
+NAME_OF_POST = re.compile(
+    r"(?i)post(?!-?card)|message|comment|discussion|repl(?:y|ies)|answer|thread"
+)
 _LINE_NUMBERS = words("gutter lineno linenos line-numbers")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MAIN_NAME = re.compile(
@@ -70,13 +74,18 @@ _MAIN_NAME = re.compile(
     r"(?:article|body|content|copy|inner|main|text)\b|\bmw-parser-output\b|\be-content\b"
 )
 _UNSEEN_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)")
+_SPOKEN = re.compile(
+    r"(?:^|\s)(?:a11y-hidden|screen-?reader(?:-only|-text)?|sr-only|visually-?hidden)(?:\s|$)"
+)
+"""Classes of labels for screen readers, which are not shown."""
 _MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
 TITLE, OWN, NAMED_MAIN, NONE = 3, 2, 1, 0
-REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG = range(-1, -7, -1)
+REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG, NEVER_MAIN = range(-1, -8, -1)
 _OF_WORDS = (
+    (NEVER_MAIN, words("consent cookie cookies gdpr")),
     (SURE_NAME, _SURE_WORDS),
     (FRAME_NAME, _FRAME_WORDS),
     (TEASER, _TEASER_WORDS),
@@ -91,6 +100,8 @@ class Signs(NamedTuple):
     hint: int
     class_: str = ""
     id_: str = ""
+    kind: str = ""
+    """Class that posts of a thread have in common, whatever else each of them has."""
 
 
 def signs(tag: str, attributes: dict[str, str | None]) -> Signs:
@@ -100,7 +111,7 @@ def signs(tag: str, attributes: dict[str, str | None]) -> Signs:
     class_, id_ = attributes.get("class") or "", attributes.get("id") or ""
     of_names = _signs_of_names(tag, class_[:_LONGEST_NAME], id_[:_LONGEST_NAME])
     if tag in _FRAMES or attributes.get("role") in _ROLES:
-        return of_names._replace(hint=FRAME_TAG)
+        return of_names._replace(hint=min(of_names.hint, FRAME_TAG))
     if attributes.get("itemprop") == "articleBody":
         return of_names._replace(hint=NAMED_MAIN)
     return of_names
@@ -115,7 +126,15 @@ def _signs_of_names(tag: str, class_: str, id_: str) -> Signs:
     if tag not in _NEVER_FRAMES:
         parts = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
         hint = next((sign for sign, known in _OF_WORDS if not parts.isdisjoint(known)), hint)
-    return Signs(hint, _DIGITS.sub("", class_), _DIGITS.sub("", id_))
+    class_, id_ = _DIGITS.sub("", class_), _DIGITS.sub("", id_)
+    first = class_.split(maxsplit=1)[:1]
+    kind = first[0] if first and NAME_OF_POST.search(first[0]) else class_
+    return Signs(hint, class_, id_, kind)
+
+
+def is_spoken(attributes: dict[str, str | None]) -> bool:
+    """Return True for a label that only screen readers say, such as "Regular price"."""
+    return _SPOKEN.search((attributes.get("class") or "")[:_LONGEST_NAME]) is not None
 
 
 def is_unseen(attributes: dict[str, str | None]) -> bool:

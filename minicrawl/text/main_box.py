@@ -27,6 +27,7 @@ from minicrawl.text.hints import (
     FRAME_TAG,
     HEADINGS,
     NAMED_MAIN,
+    NEVER_MAIN,
     NONE,
     OWN,
     REVIEWS,
@@ -142,8 +143,14 @@ def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> N
 
 
 def is_never_main(box: Box, page: Box) -> bool:
-    """Return True for a footer, a menu or an aside if the page has any other text."""
-    return box.tag in _NEVER_MAIN and page.letters - box.letters >= _FEW
+    """Return True for a footer, a menu or a cookie notice if the page has any other text.
+
+    A footer of links is not the main text even if a page has nothing else, as without its scripts.
+    """
+    if box.tag == "footer" and box.linked > _MOST * box.letters:
+        return True
+    has_more = page.letters - box.letters >= _FEW
+    return has_more and (box.tag in _NEVER_MAIN or box.hint == NEVER_MAIN)
 
 
 def is_frame(box: Box, least: int) -> bool:

@@ -19,7 +19,16 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from minicrawl.text.boxes import Box
-from minicrawl.text.hints import FRAME_NAME, NAMED_MAIN, NONE, SEARCH, SURE_NAME, TEASER, words
+from minicrawl.text.hints import (
+    FRAME_NAME,
+    NAME_OF_POST,
+    NAMED_MAIN,
+    NONE,
+    SEARCH,
+    SURE_NAME,
+    TEASER,
+    words,
+)
 from minicrawl.text.main_box import SENTENCE, drop_frames
 
 _TAGS = words("article dd details div li section table td tr")
@@ -31,9 +40,7 @@ _MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
 """Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
 _SHARED, _SHARED_OF_BOX = 0.34, 0.25
 """Share of the posts that have a text in common, and of such letters in a box without sentences."""
-_NAME_OF_POST = re.compile(
-    r"(?i)post(?!-?card)|message|comment|discussion|repl(?:y|ies)|answer|thread"
-)
+_NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
 _NO_LETTERS = re.compile(r"[\d\W_]+")
 
 
@@ -75,7 +82,7 @@ def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
     for at in range(len(boxes)):
         starts_before[at + 1] += starts_before[at]
     for at, box in enumerate(boxes):
-        if starts_before[at + box.size] - starts_before[at] > 1:
+        if starts_before[at + box.size] > starts_before[at]:
             _ignore(box)
 
 
@@ -97,13 +104,19 @@ def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
     )
 
 
+def is_forum(boxes: list[Box], posts: Sequence[range]) -> bool:
+    """Return True if the posts are named for a forum, which may call itself an article."""
+    return _NAME_OF_FORUM.search(_name(boxes[posts[0].start])) is not None
+
+
 def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
     """Drop what the posts of a thread have in common: labels, buttons, cards of users."""
-    if not _NAME_OF_POST.search(_name(boxes[posts[0].start])):
+    if not NAME_OF_POST.search(_name(boxes[posts[0].start])):
         return
+    places = _places_inside(boxes, posts)
     times = Counter[tuple[int, str]]()
     for post in posts:
-        times.update({_text_at(boxes[at]) for at in post if not boxes[at].tag})
+        times.update({(places[at], _folded(boxes[at])) for at in post if not boxes[at].tag})
     least = max(_FEWEST, _SHARED * len(posts))
     letters, shared, sentences = Counter[int](), Counter[int](), Counter[int]()
     for post in posts:
@@ -114,26 +127,40 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
                 inside = [of_box[id(child)] for child in box.boxes]
                 of_box[id(box)] = sum(pair for pair, _ in inside), sum(pair for _, pair in inside)
             else:
-                is_shared = times[_text_at(box)] >= least
+                is_shared = times[places[at], _folded(box)] >= least
                 box.is_dropped = box.is_dropped or is_shared
                 of_box[id(box)] = box.letters * is_shared, box.letters >= SENTENCE
-            letters[box.place] += box.letters
-            shared[box.place] += of_box[id(box)][0]
-            sentences[box.place] += of_box[id(box)][1]
+            place = places[at]
+            letters[place] += box.letters
+            shared[place] += of_box[id(box)][0]
+            sentences[place] += of_box[id(box)][1]
     for post in posts:
         for at in post[1:]:
-            box = boxes[at]
-            is_card = not sentences[box.place] and box.letters
-            if is_card and shared[box.place] >= _SHARED_OF_BOX * letters[box.place]:
-                for inside_card in boxes[at : at + box.size]:
+            place = places[at]
+            is_card = not sentences[place] and boxes[at].letters
+            if is_card and shared[place] >= _SHARED_OF_BOX * letters[place]:
+                for inside_card in boxes[at : at + boxes[at].size]:
                     inside_card.is_dropped = True
 
 
-def _text_at(run: Box) -> tuple[int, str]:
-    """Return place and text of a run; sentences that differ in numbers alone are not the same."""
-    is_sentence = run.letters >= SENTENCE
-    return run.place, run.text if is_sentence else _NO_LETTERS.sub(" ", run.text.lower())
+def _places_inside(boxes: list[Box], posts: Sequence[range]) -> dict[int, int]:
+    """Return the places of boxes inside their posts: odd and even posts may differ in class."""
+    places = dict.fromkeys((post.start for post in posts), 0)
+    for post in posts:
+        for at in post:
+            below = at + 1
+            for child in boxes[at].boxes:
+                places[below] = hash((places[at], child.tag, child.kind))
+                below += child.size
+    return places
+
+
+def _folded(run: Box) -> str:
+    """Return the text of a run; sentences that differ in numbers alone are not the same."""
+    return run.text if run.letters >= SENTENCE else _NO_LETTERS.sub(" ", run.text.lower())
 
 
 def _name(box: Box) -> str:
-    return "" if box.node is None else box.node.attributes.get("class") or ""
+    """Return the first word of the class; the others, as of WordPress, say less."""
+    class_ = "" if box.node is None else box.node.attributes.get("class") or ""
+    return next(iter(class_.split()), "")

@@ -151,10 +151,13 @@ def test_of_several_articles_that_with_the_title_of_the_page_is_its_main_text(ow
     assert len(lines(f"<title>The Paper</title>{stories}")) == 9
 
 
-def test_a_footer_is_no_main_text_however_long_it_is() -> None:
-    foot = f"<footer><div>{f'<p>{OTHER}' * 20}</div></footer>"
-    assert lines(f"<div><p>{SENTENCE}<p>{SENTENCE}</div>{foot}") == [SENTENCE] * 2
-    assert lines(foot) == [OTHER] * 20
+def test_footers_and_cookie_notices_are_no_main_text_however_long_they_are() -> None:
+    for frame in ("<footer>{}</footer>", "<div id=cookie-consent>{}</div>"):
+        notice = frame.format(f"<p>{OTHER}" * 20)
+        assert lines(f"<div><p>{SENTENCE}<p>{SENTENCE}</div>{notice}") == [SENTENCE] * 2
+        assert lines(notice) == [OTHER] * 20
+    shell = f"<body><noscript>Enable JavaScript</noscript><footer>{LINKS}<p>Short</footer>"
+    assert lines(shell) == []
 
 
 def test_a_lead_that_is_long_compared_with_the_article_is_dropped() -> None:
@@ -180,6 +183,12 @@ def test_text_that_only_programs_without_scripts_see_is_the_main_text_of_a_shell
     assert SENTENCE not in lines(f"{article()}<noscript>{post}</noscript>")[2:]
 
 
+def test_labels_for_screen_readers_are_dropped() -> None:
+    for name in ("visually-hidden", "price sr-only", "screen-reader-text"):
+        label = f'<span class="{name}">Regular price</span>'
+        assert lines(article(f"<p>{label} 12 € of it.")) == [SENTENCE, OTHER, "12 € of it."]
+
+
 TEA = "Green tea of the first harvest in spring, picked by hand"
 
 
@@ -198,7 +207,8 @@ def test_a_shop_keeps_its_cards_and_an_article_drops_them() -> None:
 
 def thread(count: int, *, name: str) -> str:
     return "".join(
-        f"<div class='post {name}'><ul><li>Joined 200{one}<li>Senior member</ul>"
+        f"<div class='post {name} {('even', 'odd')[one % 2]}'>"
+        f"<ul><li>Joined 200{one}<li>Senior member</ul>"
         f"<p>{SENTENCE} {one}.<p>{OTHER} {one}.<p>Quote, or report this post</div>"
         for one in range(count)
     )
@@ -209,6 +219,8 @@ def test_posts_are_main_text_without_what_they_have_in_common() -> None:
         own = [[f"{SENTENCE} {one}.", f"{OTHER} {one}."] for one in range(5)]
         page = f"<div class=comments>{thread(5, name=name)}</div><p>Short"
         assert lines(page) == [line for both in own for line in both]
+    said = "<meta property=og:type content=article>"
+    assert len(lines(f"{said}<article>{thread(5, name='forum-reply')}</article>")) == 10
 
 
 def test_comments_on_an_article_are_dropped_however_long_they_are() -> None:
