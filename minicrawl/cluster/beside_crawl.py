@@ -40,8 +40,8 @@ class ClusterCrawl(Companion):
             "--shards",
             type=click.IntRange(1, 1 << 16),
             metavar="N",
-            help="Number of shards of a new cluster crawl, a few per node. It can never be "
-            "changed.  [default: 16]",
+            help="Number of shards of a new cluster crawl, a few per node; `cluster reshard` "
+            "changes it.  [default: 16]",
         ),
     )
 

@@ -170,6 +170,10 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
     """The whole engine. Use it in one event loop."""
 
     @property
+    def name(self) -> str:
+        """Name of the crawl."""
+
+    @property
     def beats(self) -> BeatKeys:
         """Keys with a leader of their own."""
 

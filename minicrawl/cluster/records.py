@@ -181,6 +181,7 @@ class StateRecord(Record):
 
     `fetched` is the number of pages that earlier runs have fetched. `ended_with` is that of all
     runs when a node ended the crawl: the last facts of shards may arrive later, or get lost.
+    `continued_as` is the name of the crawl that goes on with other shards in this one's place.
     """
 
     doing: str
@@ -188,6 +189,7 @@ class StateRecord(Record):
     reason: str
     fetched: int = 0
     ended_with: int = 0
+    continued_as: str = ""
 
     @property
     def is_over(self) -> bool:

@@ -77,7 +77,8 @@ async def start_or_join(
             seeds=f"seeds-{identity}",
         )
         check_terms(terms, own)
-        if await _begin(engine, terms, named):
+        state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
+        if await begin_crawl(engine, terms, named, state):
             return terms  # else another caller was quicker
     before, revision = await terms_of(engine)
     state, state_revision = await state_of(engine)
@@ -88,8 +89,8 @@ async def start_or_join(
     refuse_other_version(terms)
     if shards not in (None, terms.shards):
         raise UsageError(
-            f"--shards {shards}: this cluster's crawl has {terms.shards} shards, which never "
-            "changes; for another crawl give a name, as in nats://host:4222/NAME"
+            f"--shards {shards}: this cluster's crawl has {terms.shards} shards: stop it and "
+            "use minicrawl cluster reshard, or give another name, as in nats://host:4222/NAME"
         )
     changed = await _joined(engine, terms, settings, named, is_over=state.is_over)
     check_terms(changed, own)
@@ -107,10 +108,11 @@ async def start_or_join(
     return changed
 
 
-async def _begin(engine: ClusterEngine, terms: TermsRecord, seeds: list[str]) -> bool:
+async def begin_crawl(
+    engine: ClusterEngine, terms: TermsRecord, seeds: list[str], state: StateRecord
+) -> bool:
     """Write the terms. Return False if another caller has begun the crawl meanwhile."""
     await _put_seeds(engine, terms.seeds, seeds)
-    state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
     free = LeaseRecord(node="", session="", generation=0)
     # Leases are created here so that nodes update them, and do not race to create them.
     leases = {f"{LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}

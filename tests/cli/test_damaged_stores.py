@@ -79,7 +79,7 @@ WITHOUT_A_STORE = {
     "dashboard",  # runs until a signal; see tests/dashboard
     "mcp",  # the same; see tests/mcp
     "node",
-    *(f"cluster {name}" for name in ("status", "set", "gather")),
+    *(f"cluster {name}" for name in ("status", "set", "gather", "reshard")),
     *(
         f"lab {name}"
         for name in (

@@ -184,7 +184,7 @@ class FakeEngine:
     ) -> None:
         self.servers = servers or FakeServers()
         self._logs = self.servers.logs if logs is None else logs
-        self.closed = False
+        self.name, self.closed = "crawl", False
         self.left = 0
         """Number of changes to another server."""
 

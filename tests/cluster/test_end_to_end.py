@@ -1,16 +1,20 @@
 """A real cluster loses nothing when nodes are killed, paused, cut off and drained."""
 
+import asyncio
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
 from minicrawl import Loaded, State, Store
 from minicrawl.cluster import steering
+from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.kept_store import gather_cluster
 from minicrawl.cluster.node.crawl_state import NOTHING_LEFT
 from minicrawl.cluster.overview import ClusterStatus
+from minicrawl.cluster.terms import start_or_join
 from minicrawl.report.integrity.audit import audit
 from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import SITES, LoggedWeb, begun, settings
@@ -69,6 +73,42 @@ async def test_pages_beyond_the_depth_are_refused_when_nothing_is_left(tmp_path:
     with Store.open(tmp_path / "all.db") as store:
         states = {row.state for row in store.pages()}
     assert states == {State.FETCHED.label, State.DEPTH.label}
+
+
+async def test_a_crawl_goes_on_in_other_shards_with_its_nodes_pages_and_budget(
+    tmp_path: Path,
+) -> None:
+    def kept(address: str) -> Loaded:
+        return settings(address, pages=120, keep="pages")
+
+    web = LoggedWeb()
+    with web.watched():
+        async with (
+            begun(tmp_path, web, kept, SHARDS) as (servers, engine, loaded),
+            nodes({"a": servers.url, "b": servers.url}, tmp_path, loaded) as started,
+        ):
+            await until(engine, lambda now: now.fetched > 40, "no page is fetched")
+            await steering.stop(engine)
+            command = ["cluster", "reshard", "--shards", "3", "--cluster", servers.url]
+            resharding = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "minicrawl", *command, stdout=asyncio.subprocess.PIPE
+            )
+            out, _ = await resharding.communicate()
+            assert b"none missing" in out
+            async with opened(ClusterAccess(servers.url)) as again:
+                await start_or_join(again, loaded, ())
+                ended = await until_ended(again)
+                assert (ended.fetched, ended.shards) == (120, 3)
+                await until(again, lambda now: not any(row.shards for row in now.nodes), "held")
+                await gather_cluster(again, tmp_path / "all.db")
+            assert all("other shards now" in node.said for node in started.values())
+    assert list(audit(tmp_path / "all.db").wrong) == []
+    with Store.open(tmp_path / "all.db") as store:
+        read = [row.url for row in store.pages() if row.state == State.FETCHED.label]
+    assert len(read) == 120
+    asked = [(host, target) for host, requests in web.asked.items() for _, target in requests]
+    assert len(asked) == len(set(asked))
+    web.check_delays()
 
 
 async def upset(engine: ClusterEngine, started: dict[str, NodeProcess], relay: Relay) -> None:

@@ -17,6 +17,10 @@ COMMANDS = {
         "minicrawl.cluster.commands.gather:gather",
         "Gather all shards into one store.",
     ),
+    "reshard": (
+        "minicrawl.cluster.commands.gather:reshard",
+        "Give a stopped crawl another number of shards.",
+    ),
     "set": (
         "minicrawl.cluster.commands.nodes:set_",
         "Configure a node.",

@@ -1,8 +1,10 @@
-"""`minicrawl cluster gather`, and the gathered store that commands of the core read."""
+"""`minicrawl cluster gather` and `reshard`, and the gathered store for commands of the core."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +16,18 @@ from minicrawl.cli.options import CommandWithSettings, settings_options
 from minicrawl.cli.output import show_facts, show_json
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
+from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.config import Cluster, Settings
 from minicrawl.errors import UsageError
+from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.own_files import scratch
 from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.cluster.gathering.gather import Gathered
+    from minicrawl.cluster.gathering.resharding import Resharded
 
 _DIGEST_BYTES = 8
 
@@ -51,6 +57,46 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
         show_json(made)
     else:
         show_facts(_facts(made))
+
+
+@click.command(cls=CommandWithSettings)
+@click.option(
+    "--shards",
+    required=True,
+    metavar="N",
+    type=click.IntRange(2, MOST_SHARDS),
+    help="New number of shards, a few per node.",
+)
+@json_option
+@settings_options("cluster", "insecure")
+def reshard(shards: int, settings: Settings, as_json: bool) -> None:
+    """Give a stopped crawl another number of shards.
+
+    This machine gathers the crawl and deals it out again, with all cash, links and kept responses;
+    it needs twice the room of the gathered crawl. Until that is complete, the crawl keeps its
+    shards. Nodes join the new ones by themselves when `minicrawl crawl --cluster URL` continues it.
+    """
+    from minicrawl.cluster.gathering.resharding import name_of_continuation, reshard as dealt_anew
+
+    async def run() -> "Resharded":
+        async with opened(access, makes=False) as engine:
+            new = replace(access, name=name_of_continuation(engine))
+            async with opened(new) as target:
+                return await dealt_anew(engine, target, shards, folder, report)
+
+    access = access_of(settings)
+    with scratch("reshard") as folder, progress("reshard") as report:
+        made = asyncio.run(run())
+    if as_json:
+        show_json(made._asdict())
+    else:
+        show_facts(
+            (
+                ("shards", f"{made.shards:,}, {made.before:,} before"),
+                ("pages", f"{made.pages:,}"),
+                ("cash", f"{made.minted:,.2f} units, none missing"),
+            )
+        )
 
 
 @contextmanager

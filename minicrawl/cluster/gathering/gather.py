@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl.cluster.gathering.common_pages import Hosts
-from minicrawl.cluster.gathering.ledger import GatheredLedger
+from minicrawl.cluster.gathering.ledger import GatheredLedger, PageTable
 from minicrawl.cluster.gathering.rows import counters_of_all, number_pages, write_rows_of_all
 from minicrawl.cluster.gathering.shard_stores import (
     LoadedShard,
+    PageSource,
     ShardStore,
     UnmatchedBatches,
     audited,
@@ -25,7 +26,7 @@ from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
 from minicrawl.store.merging import drafting_store, mark
-from minicrawl.store.records import Batch, Checkpoint, StoreTerms
+from minicrawl.store.records import Batch, ChannelEnds, Checkpoint, StoreTerms
 from minicrawl.store.writer import StoreWriter
 from minicrawl.wording import counted
 
@@ -58,17 +59,19 @@ def gather(
     progress: Progress = unreported,
     *,
     absent: Collection[int] = (),
+    converges: bool = True,
 ) -> Gathered:
     """Merge the stores of all shards of a crawl, except `absent` ones that have not begun.
 
-    Ranks converge at the end, as in a crawl. Callers remove an `into` that was left incomplete.
+    Unless `converges` is false, ranks converge at the end, as in a crawl. Callers remove an `into`
+    that was left incomplete.
     """
     with opened(paths, absent) as stores, closing(StoreWriter.open(into)) as out:
         terms = of_whole_crawl(stores[0].terms)
         with drafting_store(out):
             out.agree(terms)
             gathered = _merged(stores, terms, out, part(progress, 0, _GATHERED))
-    if terms.links:
+    if terms.links and converges:
         refine(into, progress=part(progress, _GATHERED, 1))
     return gathered
 
@@ -107,8 +110,11 @@ def _merged(
     gathered.ledger.abroad += in_both
     if lost := gathered.missing():
         raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
-    last = write_log(out, shards, unknown, gathered, broken, part(progress, 0.5, 0.8))
-    _write(out, shards, gathered, last)
+    log = write_log(out, shards, unknown, gathered, broken, part(progress, 0.5, 0.8))
+    counters = counters_of_all(shards)
+    write_pages(out, shards, gathered, log, counters)
+    share = gathered_importance(load(out.path, out.connection))
+    out.commit(Batch(counters=tables.counters(out.connection) | {tables.GATHERED: share}))
     progress(1)
     return Gathered(
         store=out.path,
@@ -123,22 +129,30 @@ def _merged(
     )
 
 
-def _write(
-    out: StoreWriter, shards: Sequence[LoadedShard], gathered: GatheredLedger, last: int
+def write_pages(
+    out: StoreWriter,
+    shards: Sequence[PageSource],
+    table: PageTable,
+    log: tuple[int, list[int]],
+    counters: dict[str, object],
+    channels: ChannelEnds | None = None,
 ) -> None:
-    totals = gathered.ledger.totals
-    for first in range(0, len(gathered), _PAGES_A_CHECKPOINT):
-        rows = gathered.rows(first, min(first + _PAGES_A_CHECKPOINT, len(gathered)))
-        out.checkpoint(Checkpoint(watermark=last, totals=totals, born=rows, turned=(), paid=()))
-    requests = write_rows_of_all(shards, out)
-    counters = counters_of_all(shards) | {
-        tables.STATES: gathered.states(),
+    """Write the rows of all pages, and what the log's end and the tables say in the counters."""
+    (last, endowed), totals = log, table.ledger.totals
+    for first in range(0, len(table), _PAGES_A_CHECKPOINT):
+        rows = table.rows(first, min(first + _PAGES_A_CHECKPOINT, len(table)))
+        out.checkpoint(
+            Checkpoint(
+                watermark=last, totals=totals, born=rows, turned=(), paid=(), channels=channels
+            )
+        )
+    counted_here = {
+        tables.STATES: table.states(),
         tables.RECORDED: totals.recorded,
         tables.MINTED: totals.minted,
         tables.STEPS: last,
-        tables.FETCHES: requests,
+        tables.ENDOWED: endowed,
+        tables.FETCHES: write_rows_of_all(shards, out),
     }
-    out.commit(Batch(counters=counters))
+    out.commit(Batch(counters=counters | counted_here))
     mark(out, last)
-    share = gathered_importance(load(out.path, out.connection))
-    out.commit(Batch(counters=counters | {tables.GATHERED: share}))

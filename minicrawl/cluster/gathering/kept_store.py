@@ -58,12 +58,12 @@ class KeptStore(NamedTuple):
 
 
 async def gather_cluster(
-    engine: ClusterEngine, into: Path, progress: Progress = unreported
+    engine: ClusterEngine, into: Path, progress: Progress = unreported, *, converges: bool = True
 ) -> Gathered:
     """Gather the whole cluster into one store, including kept pages."""
     with _drafted(into) as draft:
         _, ends = await _ends(engine)
-        made = await _gathered(engine, ends, draft, part(progress, 0, _MADE))
+        made = await _gathered(engine, ends, draft, part(progress, 0, _MADE), converges=converges)
         if not has_pages(draft):
             await fetch_archives(engine, draft, archive_folder(draft), part(progress, _MADE, 1))
     return replace(made, store=into)
@@ -137,7 +137,12 @@ async def _ends(engine: ClusterEngine) -> tuple[str, list[int]]:
 
 
 async def _gathered(
-    engine: ClusterEngine, ends: Sequence[int], into: Path, progress: Progress
+    engine: ClusterEngine,
+    ends: Sequence[int],
+    into: Path,
+    progress: Progress,
+    *,
+    converges: bool = True,
 ) -> Gathered:
     into.parent.mkdir(parents=True, exist_ok=True)
     with scratch("gather", into.parent) as folder:
@@ -153,9 +158,8 @@ async def _gathered(
             part(progress, 0, _RESTORED)((shard + 1) / len(ends))
         if not begun:
             raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
-        return await asyncio.to_thread(
-            gather, begun, into, part(progress, _RESTORED, 1), absent=absent
-        )
+        making = part(progress, _RESTORED, 1)
+        return await to_thread(gather, begun, into, making, absent=absent, converges=converges)
 
 
 def _remove_older(folder: Path, store: Path) -> None:

@@ -29,13 +29,58 @@ _ROWS_AT_ONCE = 1 << 14
 _MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
 
 
-class GatheredLedger:
-    """Ledger with the pages of all shards, and the other columns that a store has of pages."""
+class PageTable:
+    """A ledger, and the other columns that a store has of its pages."""
+
+    ledger: Ledger
+    state: NDArray[np.uint8]
+    history: Numbers
+    g_time: Numbers
+    inlinks: Small
+    spent: Small
+    measures: dict[int, bytes]
+
+    def __len__(self) -> int:
+        return len(self.ledger)
+
+    def states(self) -> dict[str, int]:
+        counts = np.bincount(self.state).tolist()
+        return {str(state): pages for state, pages in enumerate(counts) if pages}
+
+    def rows(self, first: int, end: int) -> Iterable[FrontierRow]:
+        key = np.frombuffer(self.ledger.key, dtype=np.int64)
+        columns = (self.state, key, self.history, self.g_time, self.inlinks, self.spent)
+        for start in range(first, end, _ROWS_AT_ONCE):
+            pages = range(start, min(start + _ROWS_AT_ONCE, end))
+            values = (column[start : pages.stop].tolist() for column in columns)
+            measures = map(self.measures.get, pages)
+            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
+
+
+def retimed(times: Numbers, before: Totals, now: Totals) -> Numbers:
+    """Convert times of one ledger's clock to that of another."""
+    ages = (before.recorded >> TICK_BITS) - times
+    converted: Numbers = np.rint(ages * (now.minted / max(before.minted, 1))).astype(np.int64)
+    return np.maximum((now.recorded >> TICK_BITS) - converted, 0)
+
+
+def retimed_measures(packed: bytes, terms: StoreTerms, before: Totals, now: Totals) -> bytes:
+    """Convert the times among the measures of a page."""
+    numbers = np.frombuffer(packed, dtype=np.int64).copy()
+    if terms.window_name in _MEASURED:
+        size = 3 if terms.measures else 2
+        numbers[::size] = retimed(numbers[::size], before, now)
+    elif terms.window_name == "adaptive":
+        numbers[0] = max(1, round(int(numbers[0]) * now.minted / max(before.minted, 1)))
+    return numbers.tobytes()
+
+
+class GatheredLedger(PageTable):
+    """The pages of all shards, in one ledger."""
 
     def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
         """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
-        self._terms = terms
-        self.state: NDArray[np.uint8] = np.concatenate([shard.state for shard in shards])
+        self.state = np.concatenate([shard.state for shard in shards])
         is_unread = self.state == State.UNREAD
         ledger, totals = Ledger(), [shard.totals for shard in shards]
         ledger.restore(
@@ -53,45 +98,24 @@ class GatheredLedger:
             ),
         )
         self.ledger, self.books = ledger, Books(ledger, lambda _page: Spending(()))
-        times = [self._retimed(shard.g_time, shard.totals) for shard in shards]
+        times = [retimed(shard.g_time, shard.totals, ledger.totals) for shard in shards]
         self.books.apply(Step(StepKind.BORN, born=unknown))
         nothing = np.zeros(unknown, dtype=np.uint32)
         self.state = np.append(self.state, np.full(unknown, State.UNREAD, dtype=np.uint8))
-        self.history: Numbers = np.concatenate([*(shard.history for shard in shards), nothing])
-        self.g_time: Numbers = np.concatenate([*times, np.full(unknown, ledger.now)])
-        self.inlinks: Small = np.concatenate([*(shard.inlinks for shard in shards), nothing])
-        self.spent: Small = np.zeros(len(self), dtype=np.uint32)
-        self.measures: dict[int, bytes] = {}
+        self.history = np.concatenate([*(shard.history for shard in shards), nothing])
+        self.g_time = np.concatenate([*times, np.full(unknown, ledger.now)])
+        self.inlinks = np.concatenate([*(shard.inlinks for shard in shards), nothing])
+        self.spent = np.zeros(len(self), dtype=np.uint32)
+        self.measures = {}
         for shard in shards:
-            self.inlinks[shard.pages[~shard.is_own]] += shard.foreign_inlinks
-            self._add_measures(shard)
+            self.inlinks[shard.pages[shard.is_foreign]] += shard.foreign_inlinks
+            for page, packed in shard.measures.items():
+                measures = retimed_measures(packed, terms, shard.totals, ledger.totals)
+                self.measures[int(shard.pages[page])] = measures
             self.books.forwards.update(
                 (int(shard.pages[page]), int(shard.pages[end]))
                 for page, end in shard.forwards.items()
             )
-
-    def __len__(self) -> int:
-        return len(self.ledger)
-
-    def _retimed(self, times: Numbers, shard: Totals) -> Numbers:
-        """Convert times of a shard to the common clock."""
-        scale = self.ledger.minted / max(shard.minted, 1)
-        ages = (shard.recorded >> TICK_BITS) - times
-        common_times: Numbers = np.maximum(
-            self.ledger.now - np.rint(ages * scale).astype(np.int64), 0
-        )
-        return common_times
-
-    def _add_measures(self, shard: LoadedShard) -> None:
-        for page, packed in shard.measures.items():
-            numbers = np.frombuffer(packed, dtype=np.int64).copy()
-            if self._terms.window_name in _MEASURED:
-                size = 3 if self._terms.measures else 2
-                numbers[::size] = self._retimed(numbers[::size], shard.totals)
-            elif self._terms.window_name == "adaptive":
-                scale = self.ledger.minted / max(shard.totals.minted, 1)
-                numbers[0] = max(1, round(int(numbers[0]) * scale))
-            self.measures[int(shard.pages[page])] = numbers.tobytes()
 
     def receive(self, pages: Small, atoms: Sequence[int], to_pot: int = 0) -> int:
         """Post cash that is abroad, and return its atoms."""
@@ -102,17 +126,17 @@ class GatheredLedger:
     def receive_outbox(self, shard: LoadedShard) -> int:
         """Post the cash that waits on foreign pages of a shard, and return its atoms."""
         waits = np.flatnonzero(shard.outbox)
-        foreign, total = shard.pages[~shard.is_own], 0
+        foreign, total = shard.pages[shard.is_foreign], 0
         for start in range(0, len(waits), _ROWS_AT_ONCE):
             block = waits[start : start + _ROWS_AT_ONCE]
             total += self.receive(foreign[block], shard.outbox[block].tolist())
         return total
 
-    def break_circles(self) -> list[int]:
+    def break_circles(self) -> set[int]:
         """Make the last page of each circle a dead end, and return these pages."""
         forwards = self.books.forwards
         # Any page of the circle would do; the largest number makes the choice the same each time.
-        broken: list[int] = []
+        broken = set[int]()
         settled: set[int] = set()
         for start in forwards:
             trail: dict[int, None] = {}
@@ -123,7 +147,7 @@ class GatheredLedger:
                 page = forwards[page]
             if page in trail:
                 way = list(trail)
-                broken.append(max(way[way.index(page) :]))
+                broken.add(max(way[way.index(page) :]))
         for page in broken:
             self.inlinks[forwards.pop(page)] -= 1
             self.state[page] = State.BAD_REDIRECT
@@ -132,16 +156,3 @@ class GatheredLedger:
     def missing(self) -> int:
         """Return the atoms that are on no page, or still abroad; 0 unless stores are damaged."""
         return self.ledger.missing() + self.ledger.abroad
-
-    def states(self) -> dict[str, int]:
-        counts = np.bincount(self.state).tolist()
-        return {str(state): pages for state, pages in enumerate(counts) if pages}
-
-    def rows(self, first: int, end: int) -> Iterable[FrontierRow]:
-        key = np.frombuffer(self.ledger.key, dtype=np.int64)
-        columns = (self.state, key, self.history, self.g_time, self.inlinks, self.spent)
-        for start in range(first, end, _ROWS_AT_ONCE):
-            pages = range(start, min(start + _ROWS_AT_ONCE, end))
-            values = (column[start : pages.stop].tolist() for column in columns)
-            measures = map(self.measures.get, pages)
-            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))

@@ -23,7 +23,8 @@ from minicrawl.cluster.gathering.common_pages import (
     digests,
     owner_of,
 )
-from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard
+from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard, PageSource
+from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.errors import StoreError
 from minicrawl.ports import Progress, part
 from minicrawl.store import page_columns, tables
@@ -37,9 +38,10 @@ from minicrawl.store.writer import StoreWriter
 Row = TypeVar("Row")
 
 ROWS_AT_ONCE = 50_000
-_LARGEST = frozenset(("running_s",))
+SUMMED = ("fetched", "requests", "wire_bytes", "born")
+_LARGEST = frozenset(("running_s", FIRST_SEEDS))
 """Counters of which the largest counts; others are added up."""
-_OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
+OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
 """Counters that are equal in all shards."""
 
 
@@ -49,7 +51,7 @@ def blocks(rows: Iterable[Row], size: int = ROWS_AT_ONCE) -> Iterator[list[Row]]
         yield block
 
 
-def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
+def write_rows_of_all(shards: Sequence[PageSource], out: StoreWriter) -> int:
     """Write requests, documents, original URLs and mirrors. Return the number of requests."""
     requests = 0
     for fetches in blocks(merge(*map(_fetches, shards), key=AT)):
@@ -57,7 +59,8 @@ def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
         requests += len(fetches)
     for shard in shards:
         for rows in blocks(tables.all_documents(shard.store.connection)):
-            documents = [DocumentRow(int(shard.pages[row.page]), *row[1:]) for row in rows]
+            own = (row for row in rows if shard.is_own[row.page])
+            documents = [DocumentRow(int(shard.pages[row.page]), *row[1:]) for row in own]
             out.commit(Batch(documents=documents))
     for urls in blocks(_originals(shards)):
         out.commit(Batch(originals=urls))
@@ -67,9 +70,8 @@ def write_rows_of_all(shards: Sequence[LoadedShard], out: StoreWriter) -> int:
 
 def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
     known = [tables.counters(shard.store.connection) for shard in shards]
-    merged = {name: known[0][name] for name in _OF_ALL if name in known[0]}
-    summed = ("fetched", "requests", "wire_bytes", "born")
-    for name in (*summed, *_LARGEST):
+    merged = {name: known[0][name] for name in OF_ALL if name in known[0]}
+    for name in (*SUMMED, *_LARGEST):
         counts = (counters.get(name) for counters in known)
         numbers = [count for count in counts if isinstance(count, int | float)]
         if numbers:
@@ -82,28 +84,32 @@ def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
     return merged | {tables.ARCHIVES: ends} if ends else merged
 
 
-def _fetches(shard: LoadedShard) -> Iterator[FetchRow]:
-    pages = shard.pages
-    return (FetchRow(int(pages[row.page]), *row[1:]) for row in fetch_rows(shard.store.connection))
+def _fetches(shard: PageSource) -> Iterator[FetchRow]:
+    own = (row for row in fetch_rows(shard.store.connection) if shard.is_own[row.page])
+    return (FetchRow(int(shard.pages[row.page]), *row[1:]) for row in own)
 
 
-def _originals(shards: Sequence[LoadedShard]) -> Iterator[tuple[int, str]]:
+def _originals(shards: Sequence[PageSource]) -> Iterator[tuple[int, str]]:
     """Yield original URLs. The owner of a page takes precedence over other shards."""
     written = set[int]()
-    for is_own in (True, False):
-        for shard in shards:
-            for page, url in originals(shard.store.connection):
-                number = int(shard.pages[page])
-                if (number in shard.own) is is_own and number not in written:
-                    written.add(number)
-                    yield number, url
+    for shard, chosen in (
+        *((shard, shard.is_own) for shard in shards),
+        *((shard, shard.is_foreign) for shard in shards),
+    ):
+        for page, url in originals(shard.store.connection):
+            number = int(shard.pages[page])
+            if chosen[page] and number not in written:
+                written.add(number)
+                yield number, url
 
 
-def _mirrors(shards: Sequence[LoadedShard]) -> list[tuple[int, int, int]]:
+def _mirrors(shards: Sequence[PageSource]) -> list[tuple[int, int, int]]:
     mirrors = Counter[tuple[int, int]]()
     for shard in shards:
         for host, of_host, pages in tables.mirrors(shard.store.connection):
-            mirrors[shard.hosts[host], shard.hosts[of_host]] += pages
+            pair = shard.hosts[host], shard.hosts[of_host]
+            if UNKNOWN not in pair:
+                mirrors[pair] += pages
     return [(*pair, pages) for pair, pages in sorted(mirrors.items())]
 
 
@@ -120,11 +126,8 @@ def number_pages(
     known = [_NO_DIGESTS]
     for count, shard in enumerate(shards, 1):
         with reporting_damage(shard.store.path):
-            for ids, urls in _urls(shard, shard.is_own):
-                columns = shard.pages[ids].tolist(), urls.hosts, urls.paths, urls.depths
-                rows = map(UrlRow._make, zip(*columns, strict=True))
-                out.commit(Batch(urls=list(rows)))
-                known.append(digests(urls.hosts, urls.paths))
+            written = write_urls(shard, shard.is_own, out)
+            known.extend(digests(urls.hosts, urls.paths) for urls in written)
             _refuse_pages_of_others(shard, hosts)
         part(progress, 0, 0.5)(count / len(shards))
     index = PageIndex(np.concatenate(known))
@@ -133,7 +136,7 @@ def number_pages(
         raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
     unknown = PagesUnknownToOwners(shards[-1].own.stop)
     for count, shard in enumerate(shards, 1):
-        for ids, urls in _urls(shard, ~shard.is_own):
+        for ids, urls in _urls(shard, shard.is_foreign):
             hashes = digests(urls.hosts, urls.paths)
             pages = index.find(hashes)
             for place in np.flatnonzero(pages == UNKNOWN).tolist():
@@ -147,7 +150,17 @@ def number_pages(
     return len(unknown)
 
 
-def _urls(shard: LoadedShard, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
+def write_urls(
+    shard: PageSource, chosen: NDArray[np.bool_], out: StoreWriter
+) -> Iterator[UrlColumns]:
+    """Write the URLs of the chosen pages, and yield them."""
+    for ids, urls in _urls(shard, chosen):
+        columns = shard.pages[ids].tolist(), urls.hosts, urls.paths, urls.depths
+        out.commit(Batch(urls=list(map(UrlRow._make, zip(*columns, strict=True)))))
+        yield urls
+
+
+def _urls(shard: PageSource, chosen: NDArray[np.bool_]) -> Iterator[tuple[Numbers, UrlColumns]]:
     """Yield the ids and URLs of the chosen pages, with the common hosts."""
     hosts, first = np.array(shard.hosts, dtype=np.int64), 0
     for block in url_columns(shard.store.connection):

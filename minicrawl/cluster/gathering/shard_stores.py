@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,24 @@ SentBatches = dict[int, list[tuple[int, int]]]
 """For each receiver the batches in order: the step that sent one, and the atoms of all up to it."""
 
 
+class PageSource(Protocol):
+    """A store from which pages are copied, and the numbers that they get."""
+
+    store: ShardStore
+    hosts: list[int]
+    """New number of each host; -1 if it is not copied."""
+    pages: Small
+    """New number of each page that is copied."""
+    own: range
+    """New numbers of the pages that the shard owns."""
+    is_own: NDArray[np.bool_]
+    is_foreign: NDArray[np.bool_]
+    """True for pages of other shards that are copied; one value for each page of the store."""
+    state: NDArray[np.uint8]
+    spent: Small
+    """State of each own page, and the step that says where its cash goes, or 0."""
+
+
 class LoadedShard:
     """A shard as of the last commit of its store, with common numbers of its pages and hosts."""
 
@@ -119,7 +137,6 @@ class LoadedShard:
             raise DamagedStore(f"{self.store.path}: {counted(lost, 'atom')} of cash missing")
         self.totals = ledger.totals
         self.hosts = hosts.join(tables.hosts(connection))
-        """Common host of each host of the shard."""
         self.sent = _sent_batches(connection)
         self.forwards = frontier.books.forwards
         """page -> page that it stands for, which may be foreign; ids of the shard."""
@@ -130,9 +147,8 @@ class LoadedShard:
         keys = np.frombuffer(ledger.key, dtype=np.int64).copy()
         keys[flags == READ] += ledger.virtual_page.dividend
         self.is_own = is_own = flags != FOREIGN
-        """True for own pages; one value for each page of the shard."""
+        self.is_foreign = ~is_own
         self.own = range(first, first + int(np.count_nonzero(is_own)))
-        """Common pages that the shard owns."""
         self.pages: Small = np.zeros(len(is_own), dtype=np.uint32)
         """Common page of each page of the shard; 0 for foreign pages until `number_pages`."""
         self.pages[is_own] = np.arange(self.own.start, self.own.stop, dtype=np.uint32)
@@ -147,7 +163,6 @@ class LoadedShard:
         self.history, self.g_time = history[is_own], g_time[is_own]
         self.inlinks = links[is_own]
         self.spent = spent[is_own]
-        """Number of the step that says where the page's cash goes, or 0."""
 
 
 def _histories(

@@ -5,15 +5,15 @@ pages are ordered differently from a shard's; so links are sorted again, with th
 links (`--keep links`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from heapq import merge
 from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.cluster.gathering.ledger import GatheredLedger
+from minicrawl.cluster.gathering.ledger import PageTable
 from minicrawl.cluster.gathering.rows import blocks
-from minicrawl.cluster.gathering.shard_stores import AT, LoadedShard, Small
+from minicrawl.cluster.gathering.shard_stores import AT, PageSource, Small
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
 from minicrawl.states import READ_STATES, State
@@ -29,10 +29,11 @@ from minicrawl.web.html.written_links import BETWEEN_ENTRIES
 
 _TURNS_AT_ONCE = 20_000
 _WRITTEN_AT_ONCE = 1_000
-_REOPENED_AT_ONCE = 10_000
+_PAGES_A_STEP = 10_000
 _LINK_BITS = 40
 """Bits of a link when row and link are sorted as one number: more than a page id has."""
 _BETWEEN = BETWEEN_ENTRIES.encode()
+_NOT_TURNED = (State.UNREAD, State.FOREIGN)
 
 
 class GatheredTurn(NamedTuple):
@@ -53,7 +54,7 @@ class GatheredTurn(NamedTuple):
 class ShardTurns:
     """Last turns of all pages of a shard."""
 
-    def __init__(self, shard: LoadedShard) -> None:
+    def __init__(self, shard: PageSource) -> None:
         self._path, self._connection = shard.store.path, shard.store.connection
         connection = self._connection
         self._pages, rows = shard.pages, len(shard.is_own)
@@ -72,7 +73,7 @@ class ShardTurns:
             yield from merge(self._with_links(), self._without_links(), key=AT)
 
     def _without_links(self) -> Iterator[GatheredTurn]:
-        are_open = np.isin(self._state, (State.UNREAD, State.FOREIGN))
+        are_open = np.isin(self._state, _NOT_TURNED)
         pages = np.flatnonzero(~are_open & (self._spent == 0))
         for page in pages[np.argsort(self._at[pages], kind="stable")].tolist():
             is_read = self._state[page] in READ_STATES
@@ -146,8 +147,8 @@ def renumbered(spending: Spending, pages: Small) -> tuple[Spending, Sequence[int
 class _Log:
     """Writer that numbers steps."""
 
-    def __init__(self, out: StoreWriter, gathered: GatheredLedger) -> None:
-        self._out, self._gathered = out, gathered
+    def __init__(self, out: StoreWriter, table: PageTable) -> None:
+        self._out, self._table = out, table
         self.last = self.turns = 0
 
     def add(
@@ -168,7 +169,7 @@ class _Log:
         for seq, turn in enumerate(turns, start=self.last + 1):
             steps.append((seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending))
             if turn.spending is not None:
-                self._gathered.spent[turn.page] = seq
+                self._table.spent[turn.page] = seq
             if turn.value is not None:
                 values.append((seq, turn.page, turn.value))
             if turn.written is not None:
@@ -182,39 +183,44 @@ class _Log:
 
 def write_log(
     out: StoreWriter,
-    shards: Sequence[LoadedShard],
+    shards: Sequence[PageSource],
     unknown: int,
-    gathered: GatheredLedger,
-    broken: Sequence[int],
+    table: PageTable,
+    broken: Collection[int],
     progress: Progress,
-) -> int:
-    """Write all steps, and return the number of the last one.
+) -> tuple[int, list[int]]:
+    """Write all steps. Return the number of the last one, and those of endowments.
 
-    The last `unknown` pages are those that their owners have not heard of; `broken` ones no longer
-    stand for others.
+    After the shards' own pages come `unknown` ones, of which their owners have not heard, and
+    foreign ones. The `broken` pages no longer stand for others.
     """
-    log = _Log(out, gathered)
+    log, endowed = _Log(out, table), list[int]()
     for count in (*(len(shard.own) for shard in shards), unknown):
         if count:
             log.add(StepKind.BORN, born=count)
+    for foreign in blocks(np.flatnonzero(table.state == State.FOREIGN).tolist(), _PAGES_A_STEP):
+        log.add(StepKind.BORN, born=len(foreign))
+        log.add(StepKind.FOREIGN, amount=1, pages=foreign)
     for shard in shards:
         for seeds, units in all_endowments(shard.store.connection):
-            pages = sorted(shard.pages[list(seeds)].tolist())
-            log.add(StepKind.ENDOWED, amount=units, pages=pages)
-    all_turns = int(np.count_nonzero(gathered.state != State.UNREAD))
-    dead_ends = frozenset(broken)
+            own = [seed for seed in seeds if shard.is_own[seed]]
+            if own:
+                part, pages = units * len(own) // len(seeds), shard.pages[own].tolist()
+                log.add(StepKind.ENDOWED, amount=part, pages=sorted(pages))
+                endowed.append(log.last)
+    all_turns = len(table) - int(np.count_nonzero(np.isin(table.state, _NOT_TURNED)))
     turns = merge(*map(ShardTurns, shards), key=AT)
     for block in blocks(turns, _TURNS_AT_ONCE):
         log.add_turns(
             [
                 turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
-                if turn.page in dead_ends
+                if turn.page in broken
                 else turn
                 for turn in block
             ]
         )
         progress(min(log.turns / max(all_turns, 1), 1.0))
-    wait_again = np.flatnonzero((gathered.state == State.UNREAD) & (gathered.spent > 0)).tolist()
-    for pages in blocks(wait_again, _REOPENED_AT_ONCE):
+    wait_again = np.flatnonzero((table.state == State.UNREAD) & (table.spent > 0)).tolist()
+    for pages in blocks(wait_again, _PAGES_A_STEP):
         log.add(StepKind.REOPEN, pages=pages)
-    return log.last
+    return log.last, endowed

@@ -81,7 +81,7 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
 
     def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
         super().__init__(jetstream, streams)
-        self.beats = NatsBeats(jetstream, streams)
+        self.beats, self.name = NatsBeats(jetstream, streams), streams.name
 
     @property
     def pages(self) -> NatsPages:

@@ -53,7 +53,7 @@ class Streams:
     """Names of a crawl's streams, and their creation. Logs are created on first use."""
 
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
-        self.jetstream = jetstream
+        self.jetstream, self.name = jetstream, settings.name
         self.bucket = settings.bucket
         self.batches, self.objects = f"{self.bucket}-batches", f"OBJ_{self.bucket}"
         self.keys = Bucket(self.bucket)

@@ -83,7 +83,7 @@ class Node:
         beating = asyncio.create_task(self._beat_for_ever())
         try:
             await asyncio.sleep(BEAT_S)  # time to hear the others
-            while not (self._leaving.is_set() and not len(self.held)):
+            while len(self.held) or not (self._leaving.is_set() or self.state.state.continued_as):
                 await self.decide()
                 if self._leaving.is_set() and leaves_at is None:
                     leaves_at = self._now() + END_S

@@ -70,16 +70,24 @@ async def take_over(
 ) -> Restored:
     """Fence off all earlier writers of the shard, and restore its store.
 
-    A later `take_over` fences this one in turn. Earlier holders told that the log has at least
-    `least` entries, so a server that knows fewer has lost some and is not believed.
+    A later `take_over` fences this one in turn.
     """
-    mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
-    await find_end(engine, shard, least)
-    taken = await mark_taken(engine, shard, mark)
+    taken = await fence(engine, shard, least)
     restored = await restore(engine, shard, path, emit=emit)
     if restored.entry != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return restored
+
+
+async def fence(engine: ClusterEngine, shard: int, least: int) -> int:
+    """Fence off all earlier writers of the shard, and return the last entry of its log, a mark.
+
+    Earlier holders told that the log has at least `least` entries, so a server that knows fewer has
+    lost some and is not believed.
+    """
+    await find_end(engine, shard, least)
+    mark = pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, token_bytes(16)))
+    return await mark_taken(engine, shard, mark)
 
 
 async def find_end(engine: ClusterEngine, shard: int, least: int) -> int:

@@ -63,7 +63,8 @@ class Step(NamedTuple):
     """Depends on the kind. BORN: number of links of the page that were looked at, or 0 for pages
     without a link; ENDOWED: units; GRANT: atoms for each page; PRESUME: atoms per circulation for
     each page; TERMS: see `terms`; FORWARD: 1 if the page only hands over what it received in the
-    target's place; SEND and RECEIVE: number of the batch, where `page` is the other shard.
+    target's place; FOREIGN: 1 if their shards know the pages; SEND and RECEIVE: number of the
+    batch, where `page` is the other shard.
     """
 
 

@@ -77,7 +77,7 @@ class Channels:
         return {**ends, _UNSENT: [(page,) for page in sorted(self.unsent)]}
 
     def apply(self, step: Step) -> None:
-        if step.kind is StepKind.FOREIGN:
+        if step.kind is StepKind.FOREIGN and not step.amount:
             self.unsent.update(step.spending.links)
         elif step.kind is StepKind.SEND:
             _count(self.sent, step)

@@ -239,7 +239,7 @@ _EXPERIMENTS = "its experiments take seconds each, and its own tests look at the
 NOT_WALKED = {
     "about": "it reads no store, and its own tests look at its options",
     **dict.fromkeys(("forget", "import", "index", "move", "refine"), _WRITES),
-    **dict.fromkeys((f"cluster {name}" for name in ("gather", "set", "status")), _RUNS),
+    **dict.fromkeys((f"cluster {name}" for name in ("gather", "reshard", "set", "status")), _RUNS),
     **dict.fromkeys(("control", "crawl", "dashboard", "mcp", "node", "update"), _RUNS),
     **dict.fromkeys((f"lab {name}" for name in EXPERIMENTS.split()), _EXPERIMENTS),
 }

@@ -1,0 +1,235 @@
+"""Deals the store of a whole crawl out to shards, the inverse of `gather`.
+
+Each shard gets the pages of its sites, and a foreign page for each page of others to which theirs
+lead. All owners know their pages, so nothing is under way, and no channel has a batch yet.
+
+Example, in units: two shards get the store of `gathering`'s example, whose pot has 0.5.
+
+                         whole store          shard 0              shard 1
+      /a, read           0.6                  0.6
+      /b, unread         1.9                  a foreign page: 0    1.9
+      pot                0.5                  0                    0.5
+      minted             3                    0.6                  2.4
+
+Laws: what all shards hold is what the whole store holds, to the atom. Each shard counts as minted
+what it holds, so that a circulation takes as long as in the others. The pot is divided by unread
+pages, as levelling does. Gathering the shards gives the pages, links, histories and kept answers of
+the whole store. A shard without pages has no store.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import lru_cache
+from itertools import accumulate, islice, pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from minicrawl.archive.reader import ArchiveReader
+from minicrawl.archive.record import RecordKind, pack_again, repacked
+from minicrawl.archive.segments import FIRST
+from minicrawl.archive.writer import ArchiveWriter
+from minicrawl.cluster.gathering.common_pages import UNKNOWN, Hosts, Numbers, owner_of
+from minicrawl.cluster.gathering.gather import write_pages
+from minicrawl.cluster.gathering.ledger import PageTable, retimed, retimed_measures
+from minicrawl.cluster.gathering.rows import OF_ALL, SUMMED, write_urls
+from minicrawl.cluster.gathering.shard_stores import LoadedShard, ShardStore, Small
+from minicrawl.cluster.gathering.steps import write_log
+from minicrawl.crawl.start.opening import FIRST_SEEDS
+from minicrawl.errors import Damaged
+from minicrawl.model import KeptAnswer
+from minicrawl.opic.ledger.channels import Channels
+from minicrawl.opic.ledger.ledger import FOREIGN, READ, UNREAD, Ledger
+from minicrawl.ports import Progress, unreported
+from minicrawl.states import State
+from minicrawl.store import page_columns, questions, tables
+from minicrawl.store.merging import drafting_store
+from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.records import Batch, HostRow, StoreTerms
+from minicrawl.store.stored_links import unpack, unpack_plain
+from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.writer import StoreWriter
+from minicrawl.web.urls import origin
+
+_ANSWERS_AT_ONCE = 500
+_SAME = (*OF_ALL, FIRST_SEEDS, "running_s")
+"""Counters that each shard has as the whole."""
+
+
+def deal(
+    whole: Path, folder: Path, shards: int, progress: Progress = unreported
+) -> dict[int, Path]:
+    """Write the stores of all shards that have pages, and their archives. Return the stores."""
+    with reading(whole) as connection, reporting_damage(whole):
+        terms = tables.terms(connection) or StoreTerms()
+        dealing = _Dealing(LoadedShard(ShardStore(whole, connection, terms), Hosts(), 0), shards)
+        stores = dict[int, Path]()
+        for shard in np.unique(dealing.owner_of_page).tolist():
+            stores[shard] = folder / f"shard-{shard}.db"
+            dealing.write(shard, stores[shard])
+            progress((shard + 1) / shards)
+        return stores
+
+
+def parts_of(total: int, weights: Sequence[int]) -> list[int]:
+    """Divide a whole number in proportion to the weights, which are not all 0."""
+    sums = list(accumulate(weights, initial=0))
+    return [end - begin for begin, end in pairwise(total * upto // sums[-1] for upto in sums)]
+
+
+class _Dealing:
+    """The whole store, and the part of each of its totals that each shard gets."""
+
+    def __init__(self, whole: LoadedShard, shards: int) -> None:
+        self._whole, self._shards = whole, shards
+        self._connection = connection = whole.store.connection
+        self._hosts = list(tables.hosts(connection))
+        self._owner_of_host = np.array([owner_of(row.origin, shards) for row in self._hosts])
+        self._host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
+        self.owner_of_page = self._owner_of_host[self._host_of]
+        pages = self._counts(np.ones(len(self._host_of), dtype=np.bool_))
+        unread = self._counts(whole.state == State.UNREAD)
+        turns = [here - waiting for here, waiting in zip(pages, unread, strict=True)]
+        self._pots = parts_of(whole.totals.pot, unread if any(unread) else pages)
+        self._remainders = parts_of(whole.totals.virtual, pages)
+        self._clocks = parts_of(whole.totals.recorded, pages)
+        self._counters = tables.counters(connection)
+        self._sums = {
+            name: parts_of(number, turns if any(turns) else pages)
+            for name in SUMMED
+            if isinstance(number := self._counters.get(name), int)
+        }
+
+    def _counts(self, chosen: NDArray[np.bool_]) -> list[int]:
+        """Return how many of the chosen pages each shard has."""
+        counts: list[int] = np.bincount(self.owner_of_page[chosen], minlength=self._shards).tolist()
+        return counts
+
+    def write(self, shard: int, store: Path) -> None:
+        """Write the store of a shard, and its archive if pages are kept."""
+        whole = self._whole
+        dealt = DealtShard(whole, self.owner_of_page == shard, self._host_of)
+        table = _DealtPages(whole, dealt, self._pots[shard], self._remainders[shard])
+        table.set_clock(self._clocks[shard], whole, dealt)
+        counters = {name: self._counters[name] for name in _SAME if name in self._counters}
+        counters |= {name: parts[shard] for name, parts in self._sums.items()}
+        if (end := tables.archive_end(self._connection)) is not None:
+            counters[tables.ARCHIVE_END] = self._deal_answers(shard, store, end)
+        with closing(StoreWriter.open(store)) as out, drafting_store(out):
+            out.agree(replace(whole.store.terms, shard=shard, shards=self._shards))
+            rows = (
+                row if self._owner_of_host[row.id] == shard else HostRow(row.id, row.origin)
+                for row in self._hosts
+                if dealt.hosts[row.id] != UNKNOWN
+            )
+            out.commit(Batch(hosts=[row._replace(id=dealt.hosts[row.id]) for row in rows]))
+            for _ in write_urls(dealt, dealt.is_own | dealt.is_foreign, out):
+                pass
+            log = write_log(out, [dealt], 0, table, (), unreported)
+            write_pages(out, [dealt], table, log, counters, Channels().as_rows())
+
+    def _deal_answers(self, shard: int, store: Path, end: int) -> int:
+        """Write the archive of a shard. A revisit whose original goes elsewhere gets the body."""
+        owner = lru_cache(1 << 16)(lambda name: owner_of(name, self._shards))
+        with (
+            closing(ArchiveReader(archive_folder(self._whole.store.path), end)) as kept,
+            closing(ArchiveWriter(archive_folder(store), FIRST)) as out,
+        ):
+            codec = out.reader.codec
+
+            def answers() -> Iterator[KeptAnswer]:
+                for row, head in kept.heads():
+                    if owner(origin(head.url)) != shard:
+                        continue
+                    with suppress(Damaged):  # a record that is damaged already is not copied
+                        if row.kind == RecordKind.REVISIT:
+                            record = pack_again(kept.answer(row.place), codec, out.dictionary)
+                        else:
+                            plain = repacked(kept.segments.read(row.place), 0, kept.codec)
+                            record = repacked(plain, out.dictionary, codec)
+                        yield KeptAnswer(record, row.at)
+
+            source = answers()
+            while block := list(islice(source, _ANSWERS_AT_ONCE)):
+                out.append(block)
+                out.confirm()
+            return out.end
+
+
+class DealtShard:
+    """The pages of a whole store that one shard gets; a `PageSource`.
+
+    Own pages are numbered first, then foreign ones.
+    """
+
+    def __init__(self, whole: LoadedShard, is_own: NDArray[np.bool_], host_of: Numbers) -> None:
+        self.store, self.is_own = whole.store, is_own
+        self.state, self.spent = whole.state[is_own], whole.spent[is_own]
+        self.inlinks, is_linked = self._links(np.where(is_own, whole.spent, 0))
+        self.is_foreign = is_linked & ~is_own
+        self.own = range(int(np.count_nonzero(is_own)))
+        self.ids = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(self.is_foreign)])
+        """Page of the whole store for each page of the shard."""
+        self.pages: Small = np.zeros(len(is_own), dtype=np.uint32)
+        self.pages[self.ids] = np.arange(len(self.ids), dtype=np.uint32)
+        hosts = np.unique(host_of[self.ids])
+        numbers = np.full(int(host_of.max(initial=0)) + 1, UNKNOWN)
+        numbers[hosts] = np.arange(len(hosts))
+        self.hosts: list[int] = numbers.tolist()
+
+    def _links(self, spent: Numbers) -> tuple[Small, NDArray[np.bool_]]:
+        """Return the links to each page from own pages, and whether there are any, paid or not."""
+        counts = np.zeros(len(spent), dtype=np.uint32)
+        unpaid = np.zeros(len(spent), dtype=np.bool_)
+        for block in questions.spendings(self.store.connection):
+            plain, custom = block.only(spent[block.pages] == block.seqs).split()
+            if plain.blobs:
+                np.add.at(counts, unpack_plain(plain.blobs)[1], 1)
+            for spending in map(unpack, custom.blobs):
+                np.add.at(counts, np.asarray(spending.links, dtype=np.int64), 1)
+                unpaid[list(spending.unpaid)] = True
+        return counts, unpaid | (counts > 0)
+
+
+class _DealtPages(PageTable):
+    """The ledger of one shard, without cash on foreign pages."""
+
+    def __init__(self, whole: LoadedShard, dealt: DealtShard, pot: int, remainder: int) -> None:
+        own, foreign = len(dealt.own), len(dealt.ids) - len(dealt.own)
+        is_unread = dealt.state == State.UNREAD
+        flags = np.where(is_unread, UNREAD, READ).astype(np.uint8)
+        self.state = np.append(dealt.state, np.full(foreign, State.FOREIGN, dtype=np.uint8))
+        self.ledger = ledger = Ledger()
+        keys = np.append(whole.key[dealt.is_own], np.zeros(foreign, dtype=np.int64))
+        ledger.restore(
+            array("q", keys.tobytes()),
+            bytearray(flags) + bytes([FOREIGN]) * foreign,
+            whole.totals._replace(
+                minted=0,
+                dividend=0,
+                virtual=remainder,
+                pot=pot,
+                unread=int(np.count_nonzero(is_unread)),
+                foreign=foreign,
+                abroad=0,
+            ),
+        )
+        ledger.minted = -ledger.missing()
+        nothing = np.zeros(foreign, dtype=np.int64)
+        self.history = np.append(whole.history[dealt.is_own], nothing)
+        self.inlinks, self.spent = dealt.inlinks[dealt.ids], np.zeros(own + foreign, np.uint32)
+
+    def set_clock(self, recorded: int, whole: LoadedShard, dealt: DealtShard) -> None:
+        """Set the shard's clock, and convert all times to it."""
+        self.ledger.recorded = recorded
+        before, now = whole.totals, self.ledger.totals
+        times = retimed(whole.g_time[dealt.is_own], before, now)
+        self.g_time = np.append(times, np.full(len(self) - len(times), self.ledger.now))
+        self.measures = {
+            int(dealt.pages[page]): retimed_measures(packed, whole.store.terms, before, now)
+            for page, packed in whole.measures.items()
+            if dealt.is_own[page]
+        }

@@ -1,0 +1,183 @@
+"""Gives a stopped crawl another number of shards, by gathering and dealing out.
+
+The new shards get keys, logs and objects of their own, those of a crawl with another name. One
+change of one key makes them the crawl: its state names that other crawl, and from then on whoever
+opens the crawl is led there. So each moment has one whole sharding: the old one until that change,
+the new one after it.
+
+    crawl              state: stopped          shards 0 to 15
+    crawl--5f0c9a1e    written meanwhile       shards 0 to 31, of which nobody knows
+    crawl              state: continued as crawl--5f0c9a1e; the logs of its shards are removed
+
+Laws: all earlier writers of the shards are fenced off before they are read. A crawl that somebody
+continues meanwhile stays as it is. The shards minted what they mint together afterwards, to the
+atom. A command that is killed before the change leaves streams under a name that nobody uses.
+"""
+
+import asyncio
+from asyncio import to_thread
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from secrets import token_hex
+from typing import NamedTuple
+
+from minicrawl import __version__
+from minicrawl.archive.segments import Segments, place_at
+from minicrawl.cluster.engine import ClusterEngine, KeyTaken
+from minicrawl.cluster.gathering.dealing import deal
+from minicrawl.cluster.gathering.kept_store import gather_cluster
+from minicrawl.cluster.node.leases import LEASE_S
+from minicrawl.cluster.node.node import END_S
+from minicrawl.cluster.records import (
+    DRAIN_PREFIX,
+    GRANTS_KEY,
+    LEASE_PREFIX,
+    STATE_KEY,
+    WORKERS_PREFIX,
+    CrawlActivity,
+    GrantsRecord,
+    LeaseRecord,
+    StateRecord,
+)
+from minicrawl.cluster.replica.kept_pages import (
+    PIECE_BYTES,
+    ArchivePiece,
+    PieceKind,
+    pack_piece,
+)
+from minicrawl.cluster.replica.restoring import fence
+from minicrawl.cluster.replica.snapshots import store_snapshot
+from minicrawl.cluster.terms import (
+    begin_crawl,
+    last_told,
+    refuse_other_version,
+    seeds_of,
+    state_of,
+    terms_of,
+)
+from minicrawl.errors import UsageError
+from minicrawl.ports import Progress, part, unreported
+from minicrawl.store import tables
+from minicrawl.store.reader import archive_folder, reading
+
+_GATHERED, _DEALT = 0.4, 0.7
+"""Rough progress when the crawl is gathered, and when it is dealt out."""
+_POLL_S = 0.2
+
+
+class Resharded(NamedTuple):
+    """Report on a crawl with another number of shards."""
+
+    name: str
+    """Name under which the crawl goes on."""
+    before: int
+    shards: int
+    pages: int
+    minted: float
+    """Cash in units."""
+
+
+def name_of_continuation(engine: ClusterEngine) -> str:
+    """Return a new name for the crawl of this engine."""
+    return f"{engine.name.partition('--')[0][:48]}--{token_hex(4)}"
+
+
+async def reshard(
+    engine: ClusterEngine,
+    target: ClusterEngine,
+    shards: int,
+    folder: Path,
+    progress: Progress = unreported,
+) -> Resharded:
+    """Continue the crawl of `engine` as that of `target`, which is new, with so many shards.
+
+    The stores are written to `folder`.
+    """
+    terms, _ = await terms_of(engine)
+    refuse_other_version(terms)
+    state, revision = await state_of(engine)
+    if not state.is_over:
+        raise UsageError("the crawl runs: stop it first (minicrawl control stop --cluster URL)")
+    if terms.shards == shards:
+        raise UsageError(f"this cluster's crawl has {shards} shards already")
+    await _wait_for_nodes(engine)
+    for shard in range(terms.shards):
+        last = await last_told(engine, shard, state.run)
+        await fence(engine, shard, 0 if last is None else last[1].entry)
+    whole = folder / "whole.db"
+    gathering = part(progress, 0, _GATHERED)
+    made = await gather_cluster(engine, whole, gathering, converges=False)
+    stores = await to_thread(deal, whole, folder, shards, part(progress, _GATHERED, _DEALT))
+    fetched = dict[int, int]()
+    for shard, store in stores.items():
+        await _ship(target, shard, store)
+        fetched[shard] = await to_thread(_pages_fetched, store)
+        part(progress, _DEALT, 1)((shard + 1) / shards)
+    # What was fetched counts as granted, or shards could be granted the same pages again.
+    grants = GrantsRecord(entry=1, granted=fetched, generations={})
+    await target.append(shards, 0, grants.pack(), is_shared=True)
+    await target.put(GRANTS_KEY, grants.pack())
+    for prefix in (DRAIN_PREFIX, WORKERS_PREFIX):
+        for entry in await engine.keys(prefix):
+            await target.put(entry.key, entry.value or b"")
+    identity, seeds = token_hex(8), await seeds_of(engine, terms.seeds)
+    again = replace(
+        terms, id=identity, version=__version__, shards=shards, seeds=f"seeds-{identity}"
+    )
+    stopped = StateRecord(
+        doing=CrawlActivity.STOPPED,
+        run=state.run,
+        reason=f"resharded from {terms.shards} to {shards} shards",
+        ended_with=sum(fetched.values()),
+    )
+    await begin_crawl(target, again, seeds, stopped)
+    try:
+        after = replace(state, continued_as=target.name)
+        await engine.update(STATE_KEY, after.pack(), revision)
+    except KeyTaken:
+        await _empty(target, shards)
+        raise UsageError("somebody has continued the crawl meanwhile: stop it again") from None
+    await _empty(engine, terms.shards)
+    return Resharded(target.name, terms.shards, shards, made.pages, made.minted)
+
+
+async def _wait_for_nodes(engine: ClusterEngine) -> None:
+    """Wait until nodes have given back all leases, or had the time to: killed ones never do."""
+    now = asyncio.get_running_loop().time
+    ends_at = now() + END_S + LEASE_S
+    while now() < ends_at:
+        leases = map(LeaseRecord.of, await engine.keys(LEASE_PREFIX))
+        if all(lease is None or lease.is_free for lease in leases):
+            return
+        await asyncio.sleep(_POLL_S)
+
+
+async def _ship(target: ClusterEngine, shard: int, store: Path) -> None:
+    """Store a snapshot of the shard's store, and the log of its kept pages."""
+    await store_snapshot(target, shard, store, await fence(target, shard, 0))
+    last = 0
+    with closing(Segments(archive_folder(store))) as segments:
+        for number in segments.numbers():
+            length = segments.length(number)
+            for offset in range(0, length, PIECE_BYTES):
+                place = place_at(number, offset)
+                content = segments.read_bytes(place, min(PIECE_BYTES, length - offset))
+                piece = pack_piece(ArchivePiece(PieceKind.MORE, place, content))
+                last = await target.pages.append(shard, last, piece)
+
+
+def _pages_fetched(store: Path) -> int:
+    with reading(store) as connection:
+        fetched = tables.counters(connection).get("fetched", 0)
+    assert isinstance(fetched, int)
+    return fetched
+
+
+async def _empty(engine: ClusterEngine, shards: int) -> None:
+    """Remove the logs and objects of a crawl that goes on under another name, or never began."""
+    for shard in range(shards + 1):  # the last log is that of grants
+        await engine.remove_entries(shard, (await engine.log_span(shard)).last)
+        await engine.pages.remove_entries(shard, (await engine.pages.log_span(shard)).last)
+    for name in await engine.objects():
+        await engine.delete_object(name)
