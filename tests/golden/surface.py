@@ -54,7 +54,9 @@ OTHERS = [
 ]
 """Commands with `--json` that read no store."""
 WITHOUT_JSON = {
-    **dict.fromkeys(("cluster gather", "cluster status"), "needs a cluster"),
+    **dict.fromkeys(
+        (f"cluster {name}" for name in ("gather", "reshard", "status")), "needs a cluster"
+    ),
     **dict.fromkeys(("lab freshness", "lab graphs"), "takes seconds; has own tests"),
     "control": "needs a running crawl",
     "update": "needs the server of the crawl; has own tests",
