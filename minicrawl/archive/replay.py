@@ -12,11 +12,13 @@ from minicrawl.archive.index import IndexRow
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.errors import Damaged
-from minicrawl.web.urls import canonical, posted
+from minicrawl.web.urls import PICTURES, canonical, posted
 
 _NOT_SHOWN = frozenset(("content-encoding", "content-length", "transfer-encoding", "set-cookie"))
 """Headers that describe the body as it was sent, or would change the browser."""
 _MOST_REDIRECTS = 10
+PNG = b"\x89PNG\r\n\x1a\n"
+"""Beginning of a picture in PNG."""
 _DOM = {"content-type": "text/html; charset=utf-8"}
 
 
@@ -36,6 +38,8 @@ class PageToReplay(NamedTuple):
     url: str
     sent: ShownFile
     recorded: ShownFile
+    picture: bytes = b""
+    """Picture of its top (PNG) that the crawl drew, if it did."""
 
 
 class DrawnPage(NamedTuple):
@@ -74,7 +78,9 @@ class ReplayedArchive:
             if "html" in sent.headers.get("content-type", ""):
                 dom = ShownFile(HTTPStatus.OK, _DOM, recorded.body)
                 file = _file(sent)
-                return PageToReplay(url, file, file if recorded is sent else dom)
+                picture = picture_of(self._archive, PICTURES[0] + url, recorded.at)
+                drawn = picture.body if picture and picture.body.startswith(PNG) else b""
+                return PageToReplay(url, file, file if recorded is sent else dom, drawn)
         return None
 
     def file(self, url: str, body: bytes | None) -> ShownFile | None:
@@ -95,6 +101,12 @@ class ReplayedArchive:
                 return _file(answer)
             target, body = canonical(answer.headers["location"], target), None
         return None
+
+
+def picture_of(archive: ArchiveReader, name: str, at: float) -> Answer | None:
+    """Return the picture with this name that was drawn next to that time; None without one."""
+    rows = sorted(archive.versions(name), key=lambda row: abs(row.at - at))
+    return archive.answer(rows[0].place) if rows else None
 
 
 def _before(rows: Sequence[IndexRow]) -> IndexRow:

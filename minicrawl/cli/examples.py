@@ -51,7 +51,7 @@ top
     minicrawl top --sites --json
 page
     minicrawl page example.org/about
-    minicrawl page example.org --headers
+    minicrawl page example.org --screenshot page.png
     minicrawl page example.org --raw > page.html
 explain
     minicrawl explain example.org/about

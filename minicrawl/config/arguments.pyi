@@ -72,6 +72,7 @@ class SettingArguments(TypedDict, total=False):
     render: Literal["never", "auto", "always"]
     render_workers: int
     browser: str | PathLike[str] | None
+    screenshots: bool
     max_tries: int | None
     barren_pages: int | None
     site_pages: int | None

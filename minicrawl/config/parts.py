@@ -577,6 +577,14 @@ class Rendering:
         weakens=differs,
     )
 
+    screenshots: bool = setting(
+        False,
+        kinds.SWITCH,
+        "Keep two pictures of each rendered page, of its top and of the whole (--keep pages or "
+        "--warc). Its images, styles and fonts are then requested when it is rendered.",
+        kept=True,
+    )
+
     # Not settings:
     max_s: float = 20.0
     """Time limit per page, not counting waiting requests. The page is then read as it stands."""

@@ -44,7 +44,7 @@ _HEADERS: Mapping[str, str] = {
             "default-src 'none'",
             "script-src 'self'",
             "style-src 'self'",
-            "img-src 'self'",
+            "img-src 'self' data:",
             "connect-src 'self'",
             "base-uri 'none'",
             "form-action 'none'",

@@ -8,18 +8,21 @@ servers is passed through unchanged: the page shows it as text, never as markup.
 import json
 import os
 import time
+from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from minicrawl.archive.replay import PNG
 from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.crawl_form import Form
 from minicrawl.dashboard.launcher import Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
 from minicrawl.json_values import to_json
 from minicrawl.model import CRAWLED
+from minicrawl.report.archived.page_versions import drawn, version
 from minicrawl.report.links.backlinks import links
 from minicrawl.report.progress.activity import RequestHistory, busiest_hosts, latest
 from minicrawl.report.progress.crawl_status import status
@@ -33,7 +36,7 @@ from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.pings import keep_pings
 from minicrawl.store.reader import reading
-from minicrawl.web.urls import canonical, host as host_of, split
+from minicrawl.web.urls import PICTURES, canonical, host as host_of, split
 
 SHARE = 0.1
 MOMENT_S = 0.1
@@ -232,7 +235,11 @@ class Views:
             has_links = view.frontier.terms.links
             receivers = links(view, reasons.url, RECEIVERS_SHOWN) if has_links else None
             facts: Json = to_json(reasons)
-            return facts | {"receivers": to_json(receivers), "at": at}
+            return facts | {
+                "receivers": to_json(receivers),
+                "picture": _picture(view, url),
+                "at": at,
+            }
 
     def graph(self, of: str, count: int) -> Json:
         """Return the best hosts or pages, and the links between them."""
@@ -254,6 +261,15 @@ class Views:
                 if link[0] != link[1] and link[0] in chosen and link[1] in chosen
             ]
             return {"nodes": nodes, "links": ends, "known": len(view), "at": at}
+
+
+def _picture(view: Snapshot, url: str) -> str | None:
+    """Return the last picture of the top of a page as a URL, or None."""
+    with suppress(MinicrawlError):  # nothing of it is kept
+        if (answer := drawn(view, version(view, url), PICTURES[0])) is not None:
+            kind = "image/png" if answer.body.startswith(PNG) else "image/jpeg"
+            return f"data:{kind};base64,{b64encode(answer.body).decode()}"
+    return None
 
 
 def pages_named(view: Snapshot, text: str, count: int) -> list[Json]:

@@ -126,6 +126,19 @@ def posted_to(url: str) -> str:
     return _POSTED.sub("", url)
 
 
+PICTURES = ("urn:view:", "urn:fullPage:")
+"""Beginnings of the names of pictures of rendered pages: of the top, and of the whole. The URL of
+the page follows. Browsertrix names them so.
+"""
+
+
+def pictured(urn: str) -> str:
+    """Return the URL of the page that a picture shows; other URLs stay unchanged."""
+    for beginning in PICTURES:
+        urn = urn.removeprefix(beginning)
+    return urn
+
+
 def resolve_links(
     hrefs: Iterable[str], base: str, *, strip_marks: bool = True
 ) -> dict[str, str | None]:

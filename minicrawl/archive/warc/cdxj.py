@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_plus, unquote_to_bytes, urlencode, urlsplit
 
 from minicrawl.archive.warc.capture import Capture, is_posted
+from minicrawl.web.urls import PICTURES
 
 _WWW = re.compile(r"^www\d*\.")
 _FORM = "application/x-www-form-urlencoded"
@@ -115,8 +116,10 @@ def surt(url: str) -> str:
 
     For `https://www.example.org/a/?y=%281%29&x=2` that is `org,example)/a?x=2&y=(1)`. All programs
     must agree on it, so it follows the canonicalizer of the Internet Archive: escapes are minimal,
-    parameters are sorted and in lower case, and session IDs are removed.
+    parameters are sorted and in lower case, and session IDs are removed. URNs stay as they are.
     """
+    if url.startswith(PICTURES):
+        return url
     parts = urlsplit(url)
     name = _WWW.sub("", (parts.hostname or "").strip("."))
     host = name if ":" in name else ",".join(reversed(name.split(".")))

@@ -30,7 +30,7 @@ from minicrawl.archive.segments import disk_errors
 from minicrawl.archive.warc.bodies import open_captures
 from minicrawl.errors import MinicrawlError
 from minicrawl.own_files import refuse_links, sync
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import canonical, pictured
 
 _ENDINGS = (".warc", ".warc.gz")
 _OTHERS = (".wacz", ".warc.zst", ".arc", ".arc.gz", ".warc.gz.open")
@@ -43,7 +43,7 @@ _RELATED = ("warc-concurrent-to", "warc-refers-to")
 _ANSWERS = ("response", "revisit", "resource")
 
 _Key = tuple[str, str, bool]
-"""URL and time of a response, and whether it is a revisit."""
+"""Target and time of a response, and whether it is a revisit."""
 Fits = Callable[[str], object]
 """Function that tells whether a canonical URL was taken down."""
 
@@ -55,9 +55,13 @@ class _Record(NamedTuple):
     """Length of the block, which follows in the file."""
 
     @property
+    def target(self) -> str:
+        return self.fields.get("warc-target-uri", "").strip("<> ")
+
+    @property
     def url(self) -> str:
         """URL in the target, which some programs name like `urn:text:http://a.example/`."""
-        match = _URL.search(self.fields.get("warc-target-uri", "").strip("<> "))
+        match = _URL.search(self.target)
         return match[0] if match else ""
 
 
@@ -112,7 +116,7 @@ class _Removal:
 
     def is_gone(self, url: str) -> bool:
         """Return True if this URL was taken down."""
-        return bool(url) and bool(self._fits(canonical(url) or url))
+        return bool(url) and bool(self._fits(canonical(pictured(url)) or url))
 
     def learn(self, file: Path) -> None:
         """Note the IDs of the answers that will be removed. Raise ValueError for a damaged file."""
@@ -157,7 +161,7 @@ class _Removal:
                 if record.fields.get("warc-type") in _ANSWERS:
                     stamp = re.sub(r"\D", "", record.fields.get("warc-date", ""))[:14]
                     is_revisit = record.fields.get("warc-type") == "revisit"
-                    places[record.url, stamp, is_revisit].append((begin, out.tell() - begin))
+                    places[record.target, stamp, is_revisit].append((begin, out.tell() - begin))
         if removed or is_changed:
             sync(draft)
             self._verify(draft, digest.digest())

@@ -29,6 +29,7 @@ from minicrawl.archive.warc.capture import (
 )
 from minicrawl.archive.warc.cdxj import CdxLine
 from minicrawl.model import Wire
+from minicrawl.web.urls import PICTURES
 from minicrawl.wording import iso
 
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -100,11 +101,20 @@ class WarcWriter:
         pieces of a body that is not in memory.
         """
         begin = self.offset
+        if capture.url.startswith(PICTURES):
+            self._picture(capture, digest)
+            return CdxLine(capture, digest, begin, self.offset - begin, is_revisit=False)
         answer = self._answer(capture, digest, original, body)
         is_revisit = capture.is_confirmed or original is not None
         line = CdxLine(capture, digest, begin, self.offset - begin, is_revisit)
         self._beside(capture, answer)
         return line
+
+    def _picture(self, capture: Capture, digest: str) -> None:
+        """Write a picture of a page as a resource record, as browsertrix does."""
+        named = {"WARC-Target-URI": capture.url, "WARC-Payload-Digest": digest}
+        named["Content-Type"] = capture.headers.get("content-type", "image/png")
+        self._record("resource", moment(capture.at), named, capture.body)
 
     def add_rendered(self, capture: Capture) -> None:
         """Write a DOM as a conversion record beside its response, which it never replaces."""

@@ -12,10 +12,13 @@ from minicrawl.cli.output import show_json, show_list
 from minicrawl.cli.parameters import field_option, fields_of, number, option, switch, with_options
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import UsageError
+from minicrawl.own_files import replacing
 from minicrawl.report.snapshot import snapshot
+from minicrawl.web.urls import PICTURES
 from minicrawl.wording import iso, visible
 
 if TYPE_CHECKING:
+    from minicrawl.archive.record import Answer
     from minicrawl.report.archived.page_versions import PageVersion
 
 
@@ -39,6 +42,11 @@ def page(
         "Show the N-th kept response.", flag="--version", usual="the last one"
     ),
     lists: bool = switch("List the kept responses, oldest first.", flag="--versions"),
+    screenshot: Path | None = option(
+        "Write the picture of the whole page to FILE, of --screenshots.",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+    ),
 ) -> None:
     """Show the page at URL as it was fetched.
 
@@ -46,21 +54,21 @@ def page(
     """
     if raw and sys.stdout.isatty():
         raise click.UsageError("--raw is not for terminals: write to a file or a pipe")
+    forms = (only_text, only_main, markdown, only_headers, field, raw, screenshot)
+    if sum(map(bool, (*forms, as_json or lists))) > 1:
+        raise click.UsageError(
+            "--text, --main, --markdown, --headers, --field, --raw, --screenshot, --json and "
+            "--versions: choose one of them"
+        )
+    if sum(map(bool, (at, number, lists))) > 1:
+        raise click.UsageError("--versions, --at and --version each choose responses: give one")
     if lists:
-        if any((only_text, only_main, markdown, only_headers, field, raw, at, number)):
-            raise click.UsageError("--versions lists all responses: leave out the other options")
         _list_versions(url, store, as_json=as_json)
         return
-    if sum((only_text, only_main, markdown, only_headers, bool(field), raw, as_json)) > 1:
-        raise click.UsageError(
-            "--text, --main, --markdown, --headers, --field, --raw and --json: choose one of them"
-        )
     fields = fields_of(field)
-    if at is not None and number is not None:
-        raise click.UsageError("--at and --version each choose a response: leave out one")
     from minicrawl.report.archived.made_texts import MadeTexts
     from minicrawl.report.archived.page_texts import FIELD
-    from minicrawl.report.archived.page_versions import moment, version
+    from minicrawl.report.archived.page_versions import drawn, moment, version
 
     made = MAIN if only_main else MARKDOWN if markdown else None
     if made:
@@ -69,7 +77,10 @@ def page(
         shown = version(view, url, number, None if at is None else moment(at))
         text = texts.of(shown, made) if made else None
         values = {name: texts.of(shown, FIELD + fields[name]) for name in fields}
-    if made:
+        picture = drawn(view, shown, PICTURES[-1]) if screenshot else None
+    if screenshot:
+        _write_picture(shown, picture, screenshot)
+    elif made:
         if text is None:
             raise UsageError(f"{shown.answer.url} has no {made} text: only its whole text was kept")
         _show(iter(text.splitlines()))
@@ -102,6 +113,15 @@ def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
         for row in rows
     )
     show_list(VersionRow._fields, lines, texts=0)
+
+
+def _write_picture(page: "PageVersion", picture: "Answer | None", place: Path) -> None:
+    if picture is None:
+        raise UsageError(f"no picture of {page.answer.url} is kept: crawl with --screenshots")
+    with replacing(place) as file:
+        file.write(picture.body)
+    kind, drawn_at = picture.headers.get("content-type", ""), iso(picture.at)
+    click.echo(f"wrote {visible(str(place))}: {kind}, drawn at {drawn_at}", err=True)
 
 
 def _show(lines: Iterator[str]) -> None:

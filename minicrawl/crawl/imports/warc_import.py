@@ -60,7 +60,7 @@ from minicrawl.store.reader import archive_folder, real_path, refuse_to_overwrit
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.responses.types import types_of
 from minicrawl.web.scope import may_be_html
-from minicrawl.web.urls import ResolvedUrl, resolve
+from minicrawl.web.urls import ResolvedUrl, pictured, resolve
 
 _ANSWERS = ("response", "resource", "revisit")
 _KINDS = ("warcinfo", "request", "metadata", "conversion", "continuation")
@@ -191,9 +191,14 @@ class RecordedCrawl:
             kind = record.kind if record.kind in _KINDS else "other"
             self.skipped[f"{kind} records"] += 1
             return
-        address = resolve(record.url, strip_marks=self._settings.storing.strip_marks)
+        page = pictured(record.url)
+        address = resolve(page, strip_marks=self._settings.storing.strip_marks)
         if address is None:
             self.skipped[NO_PAGE] += 1
+        elif beginning := record.url.removesuffix(page):
+            self._clock.at = moment_of(record)
+            if not await self._keep_file(Request(beginning + address.url), record):
+                self.skipped[NO_PAGE] += 1
         elif urlsplit(address.url).path == _ROBOTS:
             if not await self._keep_file(self._request(address), record):
                 self.skipped[ROBOTS] += 1

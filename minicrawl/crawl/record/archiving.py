@@ -45,7 +45,7 @@ from minicrawl.store.tables import Takedown
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.scope import pattern_of_urls
 from minicrawl.web.takedowns import Takedowns, what_of
-from minicrawl.web.urls import canonical
+from minicrawl.web.urls import PICTURES, canonical, pictured
 from minicrawl.wording import counted, iso
 
 if TYPE_CHECKING:
@@ -220,7 +220,9 @@ class UrlPattern(NamedTuple):
         return cls(what, re.compile(pattern_of_urls(what)).match)
 
     def keys(self, archive: ArchiveReader) -> set[int]:
-        return archive.keys_of(lambda head: self.fits(head.url) or self.fits(head.request_url))
+        return archive.keys_of(
+            lambda head: self.fits(pictured(head.url)) or self.fits(pictured(head.request_url))
+        )
 
     def pages(self, connection: tables.Connection) -> dict[int, str]:
         return {page: url for page, url in questions.all_urls(connection) if self.fits(url)}
@@ -336,7 +338,8 @@ def _aside(path: Path) -> list[str]:
 
 
 def _pruning_of(archive: ArchiveReader, urls: UrlPattern, pages: Mapping[int, str]) -> Pruning:
-    keys = urls.keys(archive) | set(map(key_of, pages.values()))  # damaged answers name no URL
+    named = (beginning + url for url in pages.values() for beginning in ("", *PICTURES))
+    keys = urls.keys(archive) | set(map(key_of, named))  # damaged answers name no URL
     return Pruning(archive, PruneRules(gone=keys))
 
 

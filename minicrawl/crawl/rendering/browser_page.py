@@ -1,8 +1,9 @@
 """One page in the browser, from its first byte to its last script.
 
 Laws: the page has a browser context of its own, which ends with it. Its document is the fetched
-response: the server is not contacted again. It gets no images, media or fonts; its style sheets
-are empty. It only reads (GET); if the archive is to replay it (`replays`), it may POST as well,
+response: the server is not contacted again. It gets no media, and only if pictures of it are kept
+(`draws`) images, fonts and styles; else its style sheets are empty. It only reads (GET); if the
+archive is to replay it (`replays`), it may POST as well,
 its details are opened, and it is scrolled to its end as long as that brings requests. A page that
 navigates elsewhere is a redirect, which is not followed. Its clock is virtual: it skips idle time,
 so that timers of seconds cost none, and stands still while a request is pending. The page is drawn
@@ -18,10 +19,11 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from time import monotonic, process_time
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from playwright.async_api import Browser, Error as BrowserError
+from playwright.async_api import Browser, Error as BrowserError, FloatRect
 
 from minicrawl.archive.record import WantedFiles
 from minicrawl.crawl.rendering import page_scripts
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 DOCUMENTS = frozenset(("document", "xhr", "fetch"))
 """Kinds of requests that robots.txt applies to."""
 _WANTED = DOCUMENTS | {"script"}
+_DRAWN = frozenset(("stylesheet", "image", "font"))
+"""Kinds of requests for what a page is drawn with, if pictures of it are kept."""
 _BUDGETS_MS = (5000, 1000, 1000, 1000, 1000)
 """Virtual time of each round. A page has two rounds, as drawing it may start more scripts, and one
 more after each later round with new requests.
@@ -52,6 +56,7 @@ _STARVATION = 1000  # tasks in a row after which virtual time moves on all the s
 _LOOK_EVERY_S = 0.2
 _CLOSE_S = 3.0
 _READ_CPU_S, _READ_LATE_CPU_S, _TURN_CPU_S, _DRAW_CPU_S = 5.0, 1.0, 1.0, 0.5
+_PICTURE_CPU_S = 10.0
 """Processor time of the browser for an answer of the page; a busy machine does not count."""
 _IDLE_CPU_S, _IDLE_LOOKS = 0.02, 5
 """A browser that used less in each of so many looks is idle: what it was to do does not happen."""
@@ -66,7 +71,10 @@ _MOST_LEFT_OUT = 1000
 _SENT = ("accept", "origin", "referer")
 _SHOWN = ("content-type", "content-security-policy")
 _LONGEST_WHY = 200
-_VIEW = {"width": 1280, "height": 1600}
+_WIDTH, _HEIGHT = 1280, 1600
+_VIEW: FloatRect = {"x": 0, "y": 0, "width": _WIDTH, "height": _HEIGHT}
+_WHOLE: FloatRect = {**_VIEW, "height": 16_384}
+"""Largest picture of a whole page: longer ones are not drawn, but repeat their beginning."""
 
 
 _CRASHED, _GONE = "the page crashed its browser process", "the browser ended"
@@ -86,6 +94,7 @@ class RenderedDom(NamedTuple):
     html: str
     location: str
     cut: str = ""  # why it may be incomplete
+    pictures: tuple[bytes, ...] = ()  # of its top, and of the whole
 
 
 class BrowserPage:
@@ -124,7 +133,7 @@ class BrowserPage:
             service_workers="block",
             accept_downloads=False,
             user_agent=self._config.user_agent,
-            viewport=_VIEW,  # type: ignore[arg-type]  # a TypedDict of the same keys
+            viewport={"width": _WIDTH, "height": _HEIGHT},
             locale=language if language not in ("", "*") else None,
         )
         try:
@@ -177,11 +186,25 @@ class BrowserPage:
                 html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
             except (TimeoutError, BrowserError) as error:
                 raise PageEnded(cut or error_line(error)) from error
-            return RenderedDom(html, shown.url, cut)
+            pictures = await self._pictures(shown) if self._config.draws else ()
+            return RenderedDom(html, shown.url, cut, pictures)
         finally:
             settling.cancel()
             watching.cancel()
             await asyncio.gather(settling, watching, return_exceptions=True)
+
+    async def _pictures(self, shown: Page) -> tuple[bytes, ...]:
+        """Draw the top of the page and the whole: as PNG, or as JPEG if that is too large."""
+        pictures = list[bytes]()
+        with suppress(TimeoutError, BrowserError):  # a page that cannot be drawn has no picture
+            await _while_working(shown.evaluate(page_scripts.TO_TOP), _DRAW_CPU_S)
+            for clip in (_VIEW, _WHOLE):
+                draw = partial(shown.screenshot, full_page=clip is _WHOLE, clip=clip)
+                picture = await _while_working(draw(), _PICTURE_CPU_S)
+                if len(picture) > self._config.max_body_bytes:
+                    picture = await _while_working(draw(type="jpeg"), _PICTURE_CPU_S)
+                pictures.append(picture)
+        return tuple(pictures)
 
     async def _settle(self, shown: Page, page: PageToRender) -> None:
         """Load the page, and run its clock until nothing more happens."""
@@ -216,9 +239,10 @@ class BrowserPage:
     async def _watch(self) -> str:
         """Wait until the page has taken too long, and return why; raises `PageEnded`."""
         limit_s = self._config.max_s
+        most_waited_s = _WAITING * self._config.patience * limit_s
         busy_s = waited_s = 0.0
         last, last_cpu_s = monotonic(), _browser_cpu_s()
-        while busy_s < limit_s and waited_s < _WAITING * limit_s:
+        while busy_s < limit_s and waited_s < most_waited_s:
             await asyncio.sleep(_LOOK_EVERY_S)
             now, cpu_s = monotonic(), _browser_cpu_s()
             # Waiting for servers and for a processor has a limit of its own: the delays of polite
@@ -289,7 +313,8 @@ class BrowserPage:
             and len(request.post_data_buffer or b"") <= _MOST_POSTED
         )
         has_room = self._bytes < _TIMES_A_BODY * self._config.max_body_bytes
-        is_read = (is_post or request.method == "GET") and request.resource_type in _WANTED
+        wanted = _WANTED | _DRAWN if self._config.draws else _WANTED
+        is_read = (is_post or request.method == "GET") and request.resource_type in wanted
         return is_read and has_room and _is_of_web(request)
 
     def _look_for(self, request: Request) -> None:
@@ -301,7 +326,7 @@ class BrowserPage:
     async def _ask_crawl(self, request: Request) -> Resource:
         self._look_for(request)
         self._asked = number = self._asked + 1
-        if number > self._config.max_requests:
+        if number > self._config.max_requests * self._config.patience:
             return Resource(number)
         kind = request.resource_type
         self._pending[number] = asyncio.get_running_loop().create_future()

@@ -216,7 +216,8 @@ class PageResources:
         if not isinstance(fetched, Response) or fetched.cut is not None:
             return _NOTHING
         is_script, is_own = not resource.is_document, _is_own(url, resource)
-        kind = fetched.headers.get("content-type", _SCRIPT_TYPE if is_script else "")
+        usual = _SCRIPT_TYPE if resource.kind == "script" else ""
+        kind = fetched.headers.get("content-type", usual)
         answer = Resource(0, fetched.status, kind, fetched.body)
         fresh_s = fresh_for_s(fetched.headers, is_script=is_script)
         # Data of another origin is not kept: whether it may be read depends on the asker.

@@ -92,6 +92,11 @@ READ_DOM = r"""(most) => {
 }"""
 """Function that returns the DOM as HTML, with at most `most` characters."""
 
+TO_TOP = "() => { scrollTo(0, 0); }"
+"""Function that scrolls the page up. It returns nothing: the promise of `scrollTo` ends only in a
+frame that a clock which stands still does not bring.
+"""
+
 UNFOLD = """if (window === top) setInterval(() => {
   for (const closed of document.querySelectorAll("details:not([open])")) closed.open = true;
   for (const list of document.querySelectorAll("main, section, div, ul, ol"))

@@ -101,7 +101,8 @@ class RenderSlot:
         self._pages += 1
         number, is_done = self.activity.begin(page.request.url), False
         try:
-            async with asyncio.timeout(_TIMES_ITS_LIMIT * self._config.max_s + _SPARE_S):
+            limit_s = _TIMES_ITS_LIMIT * self._config.patience * self._config.max_s + _SPARE_S
+            async with asyncio.timeout(limit_s):
                 result = await self._talk(page, answer)
             is_done = isinstance(result, Rendered)
             return result
@@ -181,6 +182,7 @@ async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIte
         max_body_bytes=settings.network.max_body_bytes,
         parse_options=WorkerConfig.of(settings).parse_options,
         replays=storing.is_for_replay,
+        draws=rendering.screenshots,
         archive=archive,
         only_text=storing.keep == "text",
     )

@@ -28,6 +28,10 @@ class RenderCommand(IntEnum):
     ANSWER = 4  # a `Resource`; no reply
 
 
+_DRAWN_TIMES = 4
+"""Pages have about as many more images, styles and fonts than scripts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenderConfig:
     """Settings of a render worker."""
@@ -42,8 +46,14 @@ class RenderConfig:
     max_body_bytes: int
     parse_options: ParseOptions
     replays: bool = False  # whether the archive is to replay the pages
+    draws: bool = False  # whether pictures of the pages are kept
     archive: Path | None = None  # the folder, if rendered pages are kept
     only_text: bool = False
+
+    @property
+    def patience(self) -> int:
+        """How many times the usual requests a page may send, and wait for their responses."""
+        return _DRAWN_TIMES if self.draws else 1
 
 
 class PageToRender(NamedTuple):
@@ -92,6 +102,7 @@ class Rendered(NamedTuple):
     cost_s: float
     record: bytes = b""  # record of the body for the archive, if kept
     fetches: bool = False  # whether scripts requested what the markup does not name
+    pictures: tuple[tuple[str, bytes], ...] = ()  # names and records for the archive
 
 
 class NotRendered(NamedTuple):

@@ -26,6 +26,7 @@ from minicrawl.model import (
     NO_SCRIPTS,
     Failed,
     FetchResult,
+    KeptAnswer,
     ParsedPage,
     Request,
     Response,
@@ -159,6 +160,9 @@ class PageRenderer:
         self._context.recorder.counters.add(RENDERED)
         if isinstance(result, NotRendered):
             return self._not_rendered(turn.lease.url, name, fetched, parsed, result)
+        for picture, record in result.pictures:
+            drawn = KeptAnswer(record, self._context.clock.today(), picture)
+            self._context.recorder.keep(None, drawn)
         return self._taken(name, fetched, parsed, result)
 
     def _is_worth(self, host: str, parsed: ParsedPage) -> bool:

@@ -4,7 +4,7 @@ Nothing that a page asks for reaches a network: the browser has no way to it (se
 what the archive lacks fails. A page is drawn twice:
 
     as recorded    the DOM after its scripts, if the crawl rendered it, or else its markup, while
-                   no script runs
+                   no script runs; the picture that the crawl drew, if it did (--screenshots)
     as replayed    its response, with its scripts: what somebody sees who opens it in a replay
 
 A page that the archive has whole looks and reads alike both times.
@@ -14,6 +14,7 @@ import asyncio
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from struct import Struct
 
 from playwright.async_api import (
     Browser,
@@ -27,7 +28,9 @@ from playwright.async_api import (
 from minicrawl.archive.replay import DrawnPage, PageToReplay, Replayed, ReplayedArchive, ShownFile
 from minicrawl.crawl.rendering.worker import launch, refusing_port
 
-_VIEW = {"width": 1280, "height": 800}
+_VIEW, _LARGEST = (1280, 800), 4096
+_SIZE, _SIZE_OFFSET = Struct(">II"), 16
+"""Width and height in a PNG."""
 _LOAD_MS, _QUIET_MS = 20_000, 5_000
 """Time for a page to load, and to fall silent after that."""
 _MOST_FAILED = 1000
@@ -70,8 +73,9 @@ def replays(
 
 
 async def _replay(browser: Browser, page: PageToReplay, archive: ReplayedArchive) -> Replayed:
-    recorded = await _drawn(browser, page.url, page.recorded, archive, runs_scripts=False)
-    replayed = await _drawn(browser, page.url, page.sent, archive, runs_scripts=True)
+    recorded = await _drawn(browser, page, page.recorded, archive, runs_scripts=False)
+    recorded = recorded._replace(picture=page.picture or recorded.picture)
+    replayed = await _drawn(browser, page, page.sent, archive, runs_scripts=True)
     async with await browser.new_context() as context:
         pictures = [b64encode(drawing.picture).decode() for drawing in (recorded, replayed)]
         difference = await (await context.new_page()).evaluate(_DIFFERENCE, pictures)
@@ -79,15 +83,21 @@ async def _replay(browser: Browser, page: PageToReplay, archive: ReplayedArchive
 
 
 async def _drawn(
-    browser: Browser, url: str, page: ShownFile, archive: ReplayedArchive, *, runs_scripts: bool
+    browser: Browser,
+    page: PageToReplay,
+    content: ShownFile,
+    archive: ReplayedArchive,
+    *,
+    runs_scripts: bool,
 ) -> DrawnPage:
     failed = dict[str, None]()
+    width, height = _SIZE.unpack_from(page.picture, _SIZE_OFFSET) if page.picture else _VIEW
 
     async def route(route: Route, request: Request) -> None:
         asked = request.url.partition("#")[0]
         body = request.post_data_buffer or b"" if request.method == "POST" else None
-        is_page = asked == url and request.is_navigation_request()
-        file = page if is_page else archive.file(asked, body)
+        is_page = asked == page.url and request.is_navigation_request()
+        file = content if is_page else archive.file(asked, body)
         with suppress(BrowserError):  # the page was closed meanwhile
             if file is None:
                 if len(failed) < _MOST_FAILED:
@@ -101,13 +111,13 @@ async def _drawn(
         java_script_enabled=runs_scripts,
         service_workers="block",
         accept_downloads=False,
-        viewport=_VIEW,  # type: ignore[arg-type]  # a TypedDict of the same keys
+        viewport={"width": min(width, _LARGEST), "height": min(height, _LARGEST)},
     ) as context:
         shown = await context.new_page()
         await context.route("**/*", route)
         await context.route_web_socket("**/*", lambda socket: socket.close())
         with suppress(BrowserTimeout):  # drawn as it is then
-            await shown.goto(url, wait_until="load", timeout=_LOAD_MS)
+            await shown.goto(page.url, wait_until="load", timeout=_LOAD_MS)
             await shown.wait_for_load_state("networkidle", timeout=_QUIET_MS)
         text = await shown.inner_text("body", timeout=_LOAD_MS)
         return DrawnPage(text, await shown.screenshot(timeout=_LOAD_MS), tuple(failed))

@@ -4,9 +4,9 @@ The guard: a page may run any script, and a browser sends requests of its own, s
 either does may reach a network except through the crawl. Three walls stand behind each other:
 
     requests of a page   playwright hands each to `BrowserPage._route`, which asks the crawl, or
-                         refuses: images, media, fonts, WebSockets, service workers, all methods
-                         but GET (and POST by scripts, with --requisites). WebRTC, WebTransport and
-                         pop-ups are removed before scripts run
+                         refuses: images, fonts (unless --screenshots), media, WebSockets, service
+                         workers, all methods but GET (and POST by scripts, with --requisites).
+                         WebRTC, WebTransport and pop-ups are removed before scripts run
     names                no name resolves inside the browser (--host-resolver-rules)
     connections          the browser's proxy is a port that this process holds and nobody listens
                          on; UDP, which would bypass the proxy, is disabled
@@ -36,13 +36,18 @@ import re
 import shutil
 import socket
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
+from http import HTTPStatus
 from time import process_time
 from typing import Any, assert_never
 
 from playwright.async_api import Browser, Error as BrowserError, Playwright, async_playwright
 
+from minicrawl.archive.codec import PLAIN
 from minicrawl.archive.packing import AnswerPacker
+from minicrawl.archive.record import RecordKind, pack
+from minicrawl.archive.replay import PNG
 from minicrawl.crawl.rendering.browser_page import BrowserPage, PageEnded, RenderedDom, error_line
 from minicrawl.crawl.rendering.render_messages import (
     NotRendered,
@@ -55,10 +60,10 @@ from minicrawl.crawl.rendering.render_messages import (
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.memory.measures import kill_descendants, resource_usage
-from minicrawl.model import ParsedPage
+from minicrawl.model import ParsedPage, Request, Response
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.scanner import ParseOptions
-from minicrawl.web.urls import resolve
+from minicrawl.web.urls import PICTURES, resolve
 
 _BOM = b"\xef\xbb\xbf"
 """Byte order mark: the DOM is UTF-8, in whichever encoding the server sent the page."""
@@ -143,13 +148,23 @@ class RenderWorker:
             if self._packer is not None and body:
                 response = response._replace(body=body)
                 record = self._packer.pack_rendered(request, response, shown.asked)
-            result = Rendered(parsed, body, 0.0, record, shown.fetches)
+            pictures = tuple(picture_records(request, dom))
+            result = Rendered(parsed, body, 0.0, record, shown.fetches, pictures)
         except PageEnded as ended:
             result = NotRendered(ended.why, may_pass=ended.may_pass)
         except (BrowserError, TimeoutError) as error:
             result = NotRendered(error_line(error), may_pass=True)
         self._page = None
         self._messages.put_nowait(result._replace(cost_s=resource_usage(os.getpid()).cpu_s - began))
+
+
+def picture_records(request: Request, dom: RenderedDom) -> Iterator[tuple[str, bytes]]:
+    """Yield names and records of the pictures of a page."""
+    for beginning, picture in zip(PICTURES, dom.pictures, strict=False):
+        kind = "image/png" if picture.startswith(PNG) else "image/jpeg"
+        response = Response(HTTPStatus.OK, {"content-type": kind}, picture)
+        name, written = beginning + request.url, beginning + (request.request_url or request.url)
+        yield name, pack(RecordKind.PAGE, name, response, PLAIN, number=0, request_url=written)
 
 
 def parsed_dom(

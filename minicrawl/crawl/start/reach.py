@@ -37,6 +37,11 @@ def check_browser(settings: Settings) -> None:
         from minicrawl.crawl.rendering.pool import find_browser
 
         find_browser(settings.rendering.browser)
+    if settings.rendering.screenshots:
+        if not settings.is_rendering:
+            raise UsageError("--screenshots needs --render: only rendered pages are drawn")
+        if not settings.storing.keeps_failures:
+            raise UsageError("--screenshots needs --keep pages or --warc")
 
 
 @asynccontextmanager

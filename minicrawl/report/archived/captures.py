@@ -27,7 +27,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import earlier_file
 from minicrawl.web.html.references import references
 from minicrawl.web.scope import pattern_of
-from minicrawl.web.urls import canonical, origin, split
+from minicrawl.web.urls import PICTURES, canonical, origin, split
 
 _ONLY_TEXT = "{} keeps only the text of pages: a web archive needs --keep pages"
 
@@ -104,6 +104,7 @@ def _with_needed(
                 continue
             yield row, answer
             requisites.add(answer.requested.fetched)
+            requisites.add(beginning + row.url for beginning in PICTURES)
             if has_requisites:
                 requisites.add_page(answer)
             if has_files and media_type_of(answer)[0] in PAGE_TYPES:

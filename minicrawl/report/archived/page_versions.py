@@ -16,6 +16,7 @@ from minicrawl.archive.index import IndexRow
 from minicrawl.archive.packing import text_of
 from minicrawl.archive.reader import ArchiveReader, last_page
 from minicrawl.archive.record import Answer, RecordKind
+from minicrawl.archive.replay import picture_of
 from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, NoText, UsageError
 from minicrawl.own_files import refuse_links
@@ -213,6 +214,12 @@ def version(
             return PageVersion(archive.answer(rows[chosen - 1].place), chosen, len(rows))
         except Damaged as error:
             raise Damaged(f"version {chosen} of {url} is damaged: {error}") from error
+
+
+def drawn(snapshot: Snapshot, page: PageVersion, beginning: str) -> Answer | None:
+    """Return the picture of a version, of those whose names begin so; None without one."""
+    with kept_pages(snapshot) as archive:
+        return picture_of(archive, beginning + page.answer.url, page.answer.at)
 
 
 class VersionRow(NamedTuple):

@@ -18,7 +18,7 @@ from minicrawl.web.html.references import (
     style_references,
 )
 from minicrawl.web.responses.headers import parse_content_type
-from minicrawl.web.urls import canonical, origin
+from minicrawl.web.urls import canonical, origin, pictured
 
 _STYLE, PAGE_TYPES = "text/css", ("text/html", "application/xhtml+xml")
 _DRAWING = "image/svg+xml"
@@ -80,7 +80,7 @@ class KeptRequisites:
             self._needed.clear()
             for url in todo:
                 done.add(url)
-                self.add([f"{origin(url)}/robots.txt"])
+                self.add([f"{origin(pictured(url))}/robots.txt"])
                 # A page shown in a frame, or a linked file, may have been written as a page.
                 if key_of(url) not in self._written:
                     for row in self._archive.versions(url):
