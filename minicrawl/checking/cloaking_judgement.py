@@ -1,4 +1,8 @@
-"""Judges whether the answers to a crawler and to a browser differ in what they say."""
+"""Judges whether the answers to a crawler and to a browser differ in what they say.
+
+name    User-Agent of a request: the crawler's or a browser's; each gets two answers at least
+parts   compared parts of an answer: the shingles of its text, and its links
+"""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,11 +36,11 @@ class PageAnswer(NamedTuple):
     """True if the server's Vary header names the User-Agent."""
 
     @property
-    def links(self) -> Parts:
+    def link_parts(self) -> Parts:
         return frozenset(self.page.links)
 
     @property
-    def shingles(self) -> Parts:
+    def text_parts(self) -> Parts:
         """Shingles of the text, or its words if it is too short to have any."""
         return frozenset(shingles(self.text).tolist()) or frozenset(words_of(self.text))
 
@@ -114,8 +118,8 @@ def _document(answer: PageAnswer) -> dict[str, object]:
 
 def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
     """Compare the responses to both names."""
-    texts = _Sides([one.shingles for one in crawler], [one.shingles for one in browser])
-    links = _Sides([one.links for one in crawler], [one.links for one in browser])
+    texts = _Sides([one.text_parts for one in crawler], [one.text_parts for one in browser])
+    links = _Sides([one.link_parts for one in crawler], [one.link_parts for one in browser])
     differences = list(_value_differences(crawler, browser))
     if not any(one.why for one in (*crawler, *browser)):
         if texts.likeness < ALIKE and texts.steadiness >= _LEAST_STEADINESS:

@@ -36,7 +36,7 @@ from minicrawl.wording import visible
 PROGRAM = "minicrawl"
 COMPLETION_VARIABLE = "_MINICRAWL_COMPLETE"
 STDOUT = 1
-_EXTRA = re.compile(r"unexpected extra arguments? \((.+)\)")
+_SURPLUS = re.compile(r"unexpected extra arguments? \((.+)\)")
 USAGE = 2
 INTERRUPTED = 130
 
@@ -93,7 +93,9 @@ ROOMS = {
     "search": "index search",
 }
 """Rooms beside the core with their commands, so that an error can name a missing command's room."""
-EXTRAS = {room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "mcp", "search", "text")}
+EXTRA_OF_ROOM = {
+    room: f"[{room}]" for room in ("cluster", "dashboard", "lab", "mcp", "search", "text")
+}
 MOVED = {
     "archive info": "archive",
     "archive prune": "forget",
@@ -164,7 +166,7 @@ def missing_room(feature: str, room: str) -> UsageError:
     """Return the error for a command or an option of a room that is not installed."""
     return UsageError(
         f"{feature} is part of minicrawl.{room}, which this installation lacks: "
-        f"install minicrawl{EXTRAS.get(room, '')} again"
+        f"install minicrawl{EXTRA_OF_ROOM.get(room, '')} again"
     )
 
 
@@ -227,8 +229,8 @@ class Program(LazyGroup):
 def root() -> None:
     """Crawl the web from a few seeds, most important pages first.
 
-    Start with `minicrawl crawl example.org --pages 100`, then `minicrawl top`. For the options
-    of a command: `minicrawl COMMAND --help`.
+    Start with `minicrawl crawl example.org --scope host --pages 100`, then `minicrawl top`. For
+    the options of a command: `minicrawl COMMAND --help`.
     """
 
 
@@ -248,16 +250,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(no_arguments.format_message(), err=True)
         return USAGE
     except click.ClickException as error:
-        return _complain(_gone(error) or f"{error.format_message()}{_hint(error)}", error.exit_code)
+        return _complain(
+            _removed_option(error) or f"{error.format_message()}{_hint(error)}", error.exit_code
+        )
     except MinicrawlError as error:
         return _complain(str(error), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _complain("interrupted", INTERRUPTED)
     except Exception as error:
-        return _handle(error)
+        return _report_unexpected(error)
 
 
-def _handle(error: Exception) -> int:
+def _report_unexpected(error: Exception) -> int:
     """Handle an unexpected error: raise a bug in minicrawl again, and name anything else."""
     if isinstance(error, BrokenPipeError):
         # Only if it is stdout, and not a pipe or socket of our own, is a broken pipe no bug.
@@ -279,7 +283,7 @@ def _handle(error: Exception) -> int:
     return _complain(message, MinicrawlError.exit_code)
 
 
-def _gone(error: click.ClickException) -> str:
+def _removed_option(error: click.ClickException) -> str:
     """Return the replacement of a removed option; empty if it never existed."""
     if not isinstance(error, click.NoSuchOption):
         return ""
@@ -293,7 +297,7 @@ def _gone(error: click.ClickException) -> str:
 
 def _hint(error: click.ClickException) -> str:
     """Return a hint for a surplus argument that is a store or a graph file."""
-    extra = _EXTRA.search(error.format_message())
+    extra = _SURPLUS.search(error.format_message())
     if extra is None:
         return ""
     from minicrawl.store.files import is_database

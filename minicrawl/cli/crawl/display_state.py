@@ -107,7 +107,7 @@ class DisplayState:
         self.is_paused = False
         self.checks = ""  # progress of the checks of links, once the pages are read
         self.latest_sample: Callable[[], Sample | None] | None = None
-        self.hint = ""  # hint about the key
+        self.key_hint = ""  # which key shows the graph
         self._discovery: DiscoveryRate | None = None
 
     def record(self, progress: Progress) -> None:
@@ -157,11 +157,11 @@ class DisplayState:
             return f"{shown}, about {as_duration(min(times))} left"
         if self._discovery is None or self.counter.read < _FEWEST_READ or not progress.unread:
             return shown
-        rate = max(self._discovery.rate, 0.0)
-        if rate >= _MOST_NEW or not pace:
+        new_per_page = max(self._discovery.rate, 0.0)
+        if new_per_page >= _MOST_NEW or not pace:
             return shown
         # Each of the pages left may reveal as many new ones as the latest pages did.
-        pages = round(progress.unread / (1 - rate))
+        pages = round(progress.unread / (1 - new_per_page))
         return f"{shown}, estimate: {counted(pages, 'page')}, {as_duration(pages / pace)} left"
 
     def _most_pages(self, progress: Progress) -> int | None:
@@ -177,6 +177,7 @@ _LABEL, _LEFT, _CASH = 12, 34, 12
 
 
 def as_line(state: DisplayState, progress: Progress) -> str:
+    rendering = ", ".join(_rendering(progress.rendering))
     return (
         f"{state.fetched(progress)}, {state.rates()}; "
         f"importance {percentage(progress.importance_gathered)} (estimate); "
@@ -184,17 +185,18 @@ def as_line(state: DisplayState, progress: Progress) -> str:
         f"{progress.unread:,} unread, {progress.failed:,} failed; "
         f"{as_traffic(progress)}; {state.elapsed(progress)}{progress.long_wait}"
         f"{state.checks and f'; {state.checks}'}"
-        f"{_rendering(progress.rendering)}"
+        f"{rendering and f'; {rendering}'}"
         + "".join(f"; {label} {left}, {right}".rstrip(", ") for label, left, right in state.graph())
     )
 
 
-def _rendering(progress: RenderingProgress | None) -> str:
+def _rendering(progress: RenderingProgress | None) -> tuple[str, ...]:
+    """Return how busy the browsers are, and how many pages they have rendered, if there are any."""
     if progress is None:
-        return ""
+        return ()
     return (
-        f"; {len(progress.pages)} of {counted(progress.browsers, 'browser')} busy, "
-        f"{progress.rendered:,} rendered, {progress.waiting:,} waiting"
+        f"{len(progress.pages)} of {counted(progress.browsers, 'browser')} busy",
+        f"{progress.rendered:,} rendered, {progress.waiting:,} waiting",
     )
 
 
@@ -208,12 +210,10 @@ def as_panel(state: DisplayState, progress: Progress) -> "Text":
     from rich.text import Text
 
     in_flight, rendering, below = state.counter.in_flight, progress.rendering, []
-    if rendering is not None:
-        busy = f"{len(rendering.pages)} of {counted(rendering.browsers, 'browser')} busy"
-        rendered = f"{rendering.rendered:,} rendered, {rendering.waiting:,} waiting"
-        below.append(("rendering", busy, rendered))
+    if shown := _rendering(rendering):
+        below.append(("rendering", *shown))
     below.append(
-        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.hint)
+        ("in flight", f"{len(in_flight):,}{', most cash:' if in_flight else ''}", state.key_hint)
     )
     if progress.waits_for:
         host = visible(readable(progress.waits_for))

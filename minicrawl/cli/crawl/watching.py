@@ -242,7 +242,7 @@ class GraphKey:
 
     def hint(self) -> None:
         shows = self._state.latest_sample is not None
-        self._state.hint = f"g {'hides' if shows else 'shows'} the graph"
+        self._state.key_hint = f"g {'hides' if shows else 'shows'} the graph"
 
     def show(self) -> None:
         """Show the figures, and start sampling."""

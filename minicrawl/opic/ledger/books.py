@@ -1,4 +1,4 @@
-"""The log of all steps that move cash, and the fold that rebuilds the books from it.
+"""The steps that move cash, and the fold that rebuilds the books from their log.
 
 The books are a fold over the steps. The same steps in the same order give the same books to the
 atom, so only the log must survive a crash; a checkpoint of the books only saves time.

@@ -91,7 +91,7 @@ def loan(ledger: Ledger, page: PageId) -> int:
 
 
 def _pro_rata(wishes: Sequence[int], purse: int) -> list[int]:
-    """Return `wanted`, scaled down to `purse` if the purse cannot pay it all."""
+    """Return the wishes, scaled down to `purse` if the purse cannot pay it all."""
     total = max(sum(wishes), purse)
     return [wish * purse // total for wish in wishes] if total else list(wishes)
 
@@ -126,7 +126,7 @@ def replay(ledger: Ledger, page: PageId, links: Sequence[int]) -> Plan:
 # settles the giver, so no atom is ever between two places. It leaves when it is sent. A ledger
 # holds what was minted here, minus what was sent, plus what was received.
 #
-# foreign   see the module docstring: the foreign pages together are the shard's outbox
+# foreign   see `ledger`: the foreign pages together are the shard's outbox
 # sending   the cash of the foreign pages of one shard, and a part of the pot, leaves for that shard
 # receipt   cash from another shard is credited to the pages, or to the pages that they redirect to
 
