@@ -25,7 +25,7 @@ from minicrawl.search.near_duplicates import SignedPages
 from minicrawl.web.signatures import PLACES
 
 NAME = "notes.db"
-VERSION = 7
+VERSION = 8
 """Version of the whole index; an index with another version is rebuilt."""
 MOST_ANCHORS = 30
 """Anchor texts of a page in the index."""

@@ -33,7 +33,6 @@ site decides nothing, however often it repeats itself. For example, if links fro
 without the words say "bill clinton", its phrase part is 0.89.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,7 +43,6 @@ from typing import NamedTuple
 from minicrawl.search.entries import StoredEntry
 from minicrawl.search.index_queries import FieldWeights
 from minicrawl.search.words.word_places import (
-    LETTER,
     Places,
     distances,
     grades,
@@ -59,8 +57,8 @@ _REACHES = {0: inf, 3: 650, 5: 100}
 """Distance in words beyond which a page has neighbours of a query by chance, by the least number of
 words in the query: long pages have all words of a long question somewhere.
 """
-_SHORTEST_BEGINNING, _LONGEST_ENDING = 6, 1 / 3
-"""Letters of a word that another word may continue, and the most letters added, as a share."""
+_BEFORE_NAME, _BEHIND_NAME = "([{\"'`\u201c\u2018", ",.;:!?\"'`\u201d\u2019"
+"""Signs around a name that belong to the sentence."""
 _MOST_IMPORTANT = 300.0
 """Importance relative to the average beyond which it makes no difference."""
 _MOST_NATURAL = 0.15
@@ -149,9 +147,9 @@ class Sought:
         self._shares = dict(
             zip(words, (piece / (sum(counts) or 1.0) for piece in counts), strict=True)
         )
-        pieces = written.split() or self.words
+        pieces = list(map(_name, written.split())) or self.words
         self.pieces = [_piece(piece, self.share(words_of(piece))) for piece in pieces]
-        self.phrase = _piece(" ".join(pieces), 1.0)
+        self.phrase = _piece(_name(written) or " ".join(pieces), 1.0)
         self.indexed = [_within(of_phrase(piece)) for piece in pieces]
         self.indexed_phrase = _within(of_phrase(" ".join(pieces)))
 
@@ -162,6 +160,17 @@ class Sought:
     def share(self, words: Collection[str]) -> float:
         """Return the share of the query that these words make up."""
         return sum(share for word, share in self._shares.items() if word in words)
+
+
+def _name(piece: str) -> str:
+    """Return a piece without the signs of a sentence: `trim(` for `(trim(),`.
+
+    The page that defines a function writes its parameters: `trim(text)`.
+    """
+    name = piece.lstrip(_BEFORE_NAME).rstrip(_BEHIND_NAME) or piece
+    if name.count(")") > name.count("("):
+        name = name.rstrip(")") or piece
+    return name.removesuffix(")") if name.endswith("()") else name
 
 
 def _piece(text: str, share: float) -> _Piece:
@@ -256,10 +265,9 @@ def judged(
 
 def _is_complete(sought: Sought, by_field: Mapping[str, Places], *, has_all: bool) -> bool:
     needed = sought.needed
-    if not has_all:
-        has = {number for places in by_field.values() for _, number in places.hits}
-        if not all(_has_longer(sought.words[number], by_field) for number in needed - has):
-            return False
+    has = {number for places in by_field.values() for _, number in places.hits}
+    if not (has_all or needed <= has):
+        return False
     reach = next(reach for least, reach in reversed(_REACHES.items()) if len(needed) >= least)
     if reach == inf:
         return True
@@ -272,18 +280,6 @@ def _is_complete(sought: Sought, by_field: Mapping[str, Places], *, has_all: boo
         for first, distance in enumerate(body)
         if needed.issuperset((first, first + 1))
     )
-
-
-def _has_longer(word: str, by_field: Mapping[str, Places]) -> bool:
-    """Return True if the page has the word with an ending: `postgresql` for `postgres`.
-
-    Pages without a known language have no other forms, and no stemmer knows all endings.
-    """
-    if len(word) < _SHORTEST_BEGINNING or not word.isalpha():
-        return False
-    most = int(_LONGEST_ENDING * len(word))
-    longer = rb"(?<!%b)%b%b{1,%d}(?!%b)" % (LETTER, word.encode(), LETTER, most, LETTER)
-    return any(re.search(longer, places.text) for places in by_field.values())
 
 
 def _loosened(

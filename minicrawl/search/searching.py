@@ -231,18 +231,19 @@ class Finder:
         """
         known, words = self._curation.synonyms, query.words
         synonyms_of = {word: list(known.get(word, ())) for word in words}
+        for word in words:
+            longer_words = word_forms.more_usual_longer(word, self._index)
+            synonyms_of[word] += ((longer,) for longer in longer_words)
         for number in range(2, min(_MOST_JOINED, len(words)) + 1):
             for run in zip(*(words[start:] for start in range(number)), strict=False):
                 if self._index.pages_with(joined := "".join(run)):
                     for word in run:
                         synonyms_of[word].append((joined,))
         for written in query.written.split():
-            word, parts = tuple(words_of(written)), tuple(words_of(_HUMP.sub(" ", written)))
-            if len(word) == 1 < len(parts) and word[0] in synonyms_of:
-                synonyms_of[word[0]].append(parts)
-        synonyms = {
-            word: tuple(synonyms_of) for word, synonyms_of in synonyms_of.items() if synonyms_of
-        }
+            whole, parts = words_of(written), tuple(words_of(_HUMP.sub(" ", written)))
+            if len(whole) == 1 < len(parts) and whole[0] in synonyms_of:
+                synonyms_of[whole[0]].append(parts)
+        synonyms = {word: tuple(phrases) for word, phrases in synonyms_of.items() if phrases}
         return replace(query, synonyms=synonyms)
 
     def _sought(self, query: Query) -> Sought:

@@ -28,6 +28,8 @@ def test_noscript_is_the_text_of_a_page_that_has_next_to_none() -> None:
 def test_blocks_are_lines_and_headings_and_defined_terms_are_headings() -> None:
     found = page_text("<h1>A <i>b</i></h1><dl><dt>c<dd>d</dl><h3></h3>", URL)
     assert found.headings == ("A b", "c")
+    row = "<table><tr><td><p><a id=f></a><code>f</code>(x)<p>as <code>g</code><td><code>h</code>"
+    assert page_text(row, URL).headings == ("f",)
     found = page_text("<html lang='pt-BR'><p>a <b>b</b>c\nd</p>e<td>f<br>g", URL)
     assert (found.lines, found.language) == (("a bc d", "e", "f", "g"), "pt-br")
 

@@ -63,6 +63,9 @@ def test_rare_words_have_a_larger_share() -> None:
     [
         ("trim()", "Use trim() here", 1.0),
         ("trim()", "Use trim here", 0.0),
+        ("trim()", "text.trim(sides)", 1.0),
+        ("(trim),", "Use trim here", 1.0),
+        ("f(x)", "f(y)", 0.0),
         ("--all", "git add --all", 1.0),
         ("__init__", "def __init__(self)", 1.0),
         ("init", "def __init__(self)", 0.0),

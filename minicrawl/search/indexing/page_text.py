@@ -47,7 +47,11 @@ One is enough, even if a later one overrides it: browsers ignore a later one wit
 """
 _PERHAPS_HIDDEN = ",".join((*sorted(_NO_TEXT), "[hidden]", "[aria-hidden=true]", "[style]"))
 _FRAME = "nav,header,footer,aside,[role=navigation],[role=banner],[role=contentinfo],[role=search]"
-_HEADINGS = "h1,h2,h3,h4,h5,h6,dt"
+_HEADINGS = (
+    "h1,h2,h3,h4,h5,h6,dt,"
+    "td:first-child>code:first-of-type,td:first-child>p:first-child>code:first-of-type"
+)
+"""Elements that name what follows: a table often defines a name in the first cell of a row."""
 _BELOW_FOLDERS = re.compile(r"[^?#/][^?#]*")
 
 

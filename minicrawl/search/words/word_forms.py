@@ -63,6 +63,20 @@ def forms(word: str, language: str, words: Words) -> tuple[str, ...]:
     return tuple(other for other, other_stem in stemmed if other_stem == stem)[:_MOST_FORMS]
 
 
+_SHORTEST_BEGINNING, _LONGEST_ENDING = 6, 1 / 3
+"""Letters of a word that a more usual one may continue, and the most letters added, as a share."""
+_MOST_LONGER = 3
+
+
+def more_usual_longer(word: str, words: Words) -> list[str]:
+    """Return words that begin with this one and are on more pages: `postgresql` for `postgres`."""
+    if len(word) < _SHORTEST_BEGINNING or not word.isalpha():
+        return []
+    most = (1 + _LONGEST_ENDING) * len(word)
+    usual = takewhile(lambda other: other[0] != word, words.words_from(word, _MOST_LONGER))
+    return [other for other, _ in usual if len(other) <= most]
+
+
 _WITH_STOP_WORDS = ("da", "de", "en", "es", "fi", "fr", "hu", "it", "nl", "no", "pt", "ru", "sv")
 _READ = 2_000
 """Characters of a text from which its language is detected."""

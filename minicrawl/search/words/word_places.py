@@ -23,7 +23,7 @@ _MOST_PLACES = 200
 _LETTERS = frozenset(range(0x80, 0x100)) | frozenset(
     b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 )
-LETTER = rb"[a-zA-Z0-9\x80-\xff]"
+_LETTER = rb"[a-zA-Z0-9\x80-\xff]"
 _NAME_BYTES = _LETTERS | frozenset(b"_")
 
 
@@ -79,8 +79,8 @@ def _offsets(text: bytes, word: bytes, *, within: bool) -> Iterator[int]:
 def _offsets_of_phrase(text: bytes, phrase: bytes) -> Iterator[int]:
     """Yield the offsets of words with any signs between them, such as `e-mail` for `e mail`."""
     if phrase.partition(b" ")[0] in text:
-        words = (rb"[^%b]{1,3}" % LETTER[1:-1]).join(map(re.escape, phrase.split()))
-        pattern = rb"(?<!%b)%b(?!%b)" % (LETTER, words, LETTER)
+        words = (rb"[^%b]{1,3}" % _LETTER[1:-1]).join(map(re.escape, phrase.split()))
+        pattern = rb"(?<!%b)%b(?!%b)" % (_LETTER, words, _LETTER)
         yield from (match.start() for match in islice(re.finditer(pattern, text), _MOST_PLACES))
 
 
@@ -88,7 +88,7 @@ def _count(text: bytes, word: bytes, *, within: bool) -> int:
     """Return the number of all occurrences, at the speed of one search: long texts have many."""
     if within:
         return text.count(word)
-    return len(re.findall(rb"(?<!%b)%b(?!%b)" % (LETTER, re.escape(word), LETTER), text))
+    return len(re.findall(rb"(?<!%b)%b(?!%b)" % (_LETTER, re.escape(word), _LETTER), text))
 
 
 def is_in(text: bytes, piece: bytes) -> bool:

@@ -172,7 +172,7 @@ def words_on(page: Entry) -> set[str]:
     [
         ("why is the sea salt", "Sea", "Salt is in it.", True),  # lacks only stop words
         ("the who", "The", "who else", True),  # has nothing but stop words
-        ("postgres locks", "Locks", "of PostgreSQL", True),  # the word with an ending
+        ("postgres locks", "Locks", "of PostgreSQL", False),  # no more usual than the word
         ("bill locks", "Locks", "a billion", False),
         ("haus boot", "Hausboot", "", True),  # two words of a compound
         ("managment locks", "Locks", "of management", True),  # misspelt
@@ -195,6 +195,13 @@ def test_a_complete_page_has_all_words_that_count(
     by_page = {one.entry.page: one.score.complete for one in found}
     assert by_page[len(lacking)] == float(is_before), others
     assert (found[0].entry.page == len(lacking)) >= is_before
+
+
+def test_a_more_usual_word_stands_for_its_beginning(tmp_path: Path) -> None:
+    pages = [("Locks", "of PostgreSQL"), ("Postgres", "doors and keys")]
+    finder = finder_of(tmp_path, [*pages, *(("", f"postgresql {page}") for page in range(MANY))])
+    assert titles(finder, "postgres locks")[0] == "Locks"
+    assert titles(finder, "postgres")[0] == "Postgres"
 
 
 def test_filters_phrases_and_exclusions_hold(finder: Finder) -> None:
