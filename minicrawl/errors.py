@@ -3,7 +3,8 @@
     MinicrawlError          exit code 1: the command could not do what was asked
     ├── StoreError          a store that cannot be read or written now
     │   ├── NoRoom          its disk is full: a retry may succeed later
-    │   │   └── Unconfirmed  the servers of a cluster have not confirmed a commit
+    │   │   ├── Unconfirmed  the servers of a cluster have not confirmed a commit
+    │   │   └── Unreachable  an object store does not do what it was asked to
     │   ├── DamagedStore    its file is not what SQLite wrote
     │   └── NoCrawlError    no crawl of the store is running that could be controlled
     ├── Interrupted         exit code 130: interrupted by the user
@@ -52,6 +53,12 @@ class Unconfirmed(NoRoom):
     """Commit that the servers of a cluster have not confirmed; a retry may succeed later."""
 
     awaited = "confirmation by the servers"
+
+
+class Unreachable(NoRoom):
+    """Object store that does not do what it was asked to; a retry may succeed later."""
+
+    awaited = "the object store"
 
 
 class DamagedStore(StoreError):

@@ -4,6 +4,7 @@ codec         compressors, with dictionaries
 record        one answer as bytes: a header, then head and body compressed together; digests
 packing       records of answers, in the workers that fetched them; the answer of a record
 segments      append-only files of records beside a store; the source of truth; a scan skips damage
+objects       finished files in an object store
 index         an SQLite index of URLs and digests, rebuilt from the segments on demand
 reader        finds, reads and verifies records without the store
 replay        the response that an archive has for each request of a browser

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from random import SystemRandom
 from typing import IO
 
 from minicrawl.archive.index import short
@@ -17,9 +18,10 @@ from minicrawl.archive.record import (
     with_digest_of,
 )
 from minicrawl.archive.segments import offset_of, place_at, segment_of
-from minicrawl.errors import Damaged
+from minicrawl.errors import Damaged, Unreachable
 
 _WRITTEN_AT_ONCE = 1 << 22
+_MOST_STEP = 1 << 15
 
 
 class RecordAppender:
@@ -100,17 +102,21 @@ class RecordAppender:
         is that of the record, if it is in a file.
         """
         digest = header_of(record).digest
-        while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
-            # Bytes are compared, not only hashes. The digest has 64 bits and a length, so a
-            # collision can be made on purpose; unless bodies are compared, the archive would then
-            # show one page in place of another.
-            # A revisit replays the body of its original: byte for byte, if it is kept as sent.
-            has_body, is_sent_alike = self._archive.has_body_of(place, record, payload)
-            if has_body:
-                return record, is_sent_alike
-            header = header_of(record)
-            digest = next_digest(digest)
-            record = with_digest_of(record, header._replace(digest=digest))
+        try:
+            while digest != EMPTY and (place := self._place_of_body(digest)) is not None:
+                # Bytes are compared, not only hashes. The digest has 64 bits and a length, so a
+                # collision can be made on purpose; unless bodies are compared, the archive would
+                # then show one page in place of another.
+                # A revisit replays the body of its original: byte for byte, if it is kept as sent.
+                has_body, is_sent_alike = self._archive.has_body_of(place, record, payload)
+                if has_body:
+                    return record, is_sent_alike
+                digest = next_digest(digest)
+                record = with_digest_of(record, header_of(record)._replace(digest=digest))
+        except Unreachable:
+            # Written once more, as it cannot be compared, under a number that nobody can guess.
+            digest = next_digest(digest, SystemRandom().randrange(1, _MOST_STEP))
+            record = with_digest_of(record, header_of(record)._replace(digest=digest))
         return record, False
 
     def _place_of_body(self, digest: bytes) -> int | None:

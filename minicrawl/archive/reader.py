@@ -34,7 +34,7 @@ from minicrawl.archive.segments import (
     segment_of,
     shown,
 )
-from minicrawl.errors import Damaged
+from minicrawl.errors import Damaged, Unreachable
 from minicrawl.wording import counted
 
 _UNKNOWN = "a page whose URL cannot be read"
@@ -69,7 +69,10 @@ class ArchiveReader:
         self.begin = self.index.first = self.segments.begin(end)
 
     def remove_pruned(self) -> bool:
-        """Delete pruned segments unless others read them. Return True if none are left."""
+        """Delete pruned segments unless others read them. Return True if none are left.
+
+        Those in an object store that does not answer are left, too.
+        """
         numbers = self.segments.numbers()
         if not numbers or numbers[0] >= segment_of(self.begin):
             return True
@@ -79,7 +82,10 @@ class ArchiveReader:
             if is_alone:
                 self.index.forget_before(self.begin)
                 self.segments.close()
-                self.segments.remove_before(self.begin)
+                try:
+                    self.segments.remove_before(self.begin)
+                except Unreachable:
+                    return False
         return is_alone
 
     def identity(self) -> str:
@@ -199,7 +205,7 @@ class ArchiveReader:
     def dictionary(self, number: int) -> bytes:
         """Return a dictionary from the first intact copy."""
         for _, place in self.index.dictionaries(number):
-            with suppress(Damaged):
+            with suppress(Damaged, Unreachable):
                 return dictionary_in(self.segments.read(place))
         return spare_dictionary(self.segments.folder, number)
 

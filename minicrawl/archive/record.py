@@ -59,9 +59,9 @@ EMPTY = digest_of(b"")
 """Digest of the empty body."""
 
 
-def next_digest(digest: bytes) -> bytes:
-    """Return the digest with the next number, for another body with the same hash and length."""
-    number = int.from_bytes(digest[NUMBER_OFFSET:], "little") + 1
+def next_digest(digest: bytes, step: int = 1) -> bytes:
+    """Return the digest with a later number, for another body with the same hash and length."""
+    number = int.from_bytes(digest[NUMBER_OFFSET:], "little") + step
     return digest[:NUMBER_OFFSET] + number.to_bytes(_NUMBER_BYTES, "little")
 
 

@@ -41,6 +41,9 @@ Giving up a pruning only deletes files, so it works on a full disk. Readers look
 `pruned-next` first: if that marker is renamed meanwhile, they find it under its second name.
 
 Refused: deleting records in place, which needs a log of its own to survive a crash.
+
+A segment that gets no more records may be in an object store (`archive.objects.moved_file`): its
+stub is here instead, and ranges of the object are read.
 """
 
 import errno
@@ -53,6 +56,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
+from minicrawl.archive.objects.moved_file import MovedFile, recall, remove, stub_of
 from minicrawl.archive.record import (
     CHECKED_FROM,
     HEADER_BYTES,
@@ -70,7 +74,7 @@ _SHIFT = 40
 _OFFSET = (1 << _SHIFT) - 1
 FIRST = 1 << _SHIFT
 """Place of the first record."""
-_NAME = re.compile(r"segment-([0-9]{6})\.pages")
+_NAME = re.compile(r"segment-([0-9]{6})\.pages(?:\.object)?")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _MOST_OPEN = 16
 _CHECKED_AT_ONCE = 1 << 20
@@ -109,9 +113,11 @@ class Segments:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._handles: dict[int, int] = {}
+        self._moved: dict[int, MovedFile] = {}
 
     def close(self) -> None:
         """Close the files. Later reads reopen them."""
+        self._moved.clear()
         while self._handles:
             os.close(self._handles.popitem()[1])
 
@@ -120,7 +126,7 @@ class Segments:
         if not self.folder.is_dir():
             return []
         names = (_NAME.fullmatch(file.name) for file in self.folder.iterdir())
-        return sorted(int(name[1]) for name in names if name)
+        return sorted({int(name[1]) for name in names if name})
 
     def lost(self, begin: int, end: int) -> list[str]:
         """Return the names of the segments between two places that do not exist."""
@@ -139,7 +145,8 @@ class Segments:
         try:
             return self.path(number).stat().st_size
         except FileNotFoundError:
-            return 0
+            stub = stub_of(self.path(number))
+            return 0 if stub is None else stub.length
 
     @property
     def end(self) -> int:
@@ -193,18 +200,26 @@ class Segments:
     def read_bytes(self, place: int, count: int) -> bytes:
         """Return `count` bytes at `place`. Raise `Damaged` if the segment has fewer."""
         number = segment_of(place)
-        try:
-            if number not in self._handles:
-                if len(self._handles) >= _MOST_OPEN:
-                    self.close()
-                self._handles[number] = open_own(self.path(number), os.O_RDONLY)
-            file = self._handles[number]
-        except OSError as error:
-            raise Damaged(f"{_name(number)} cannot be read: {error.strerror}") from error
-        content = os.pread(file, count, offset_of(place))
+        if number not in self._handles and number not in self._moved:
+            self._open(number)
+        if (file := self._handles.get(number)) is not None:
+            content = os.pread(file, count, offset_of(place))
+        else:
+            content = self._moved[number].read(offset_of(place), count)
         if len(content) < count:
             raise Damaged("the file ends within it")
         return content
+
+    def _open(self, number: int) -> None:
+        """Open a segment, here or in the object store."""
+        if len(self._handles) + len(self._moved) >= _MOST_OPEN:
+            self.close()
+        try:
+            self._handles[number] = open_own(self.path(number), os.O_RDONLY)
+        except FileNotFoundError:
+            self._moved[number] = MovedFile(self.path(number))
+        except OSError as error:
+            raise Damaged(f"{_name(number)} cannot be read: {error.strerror}") from error
 
     def spread(self, count: int) -> Iterator[int]:
         """Yield about `count` places, evenly spread over all bytes, not aligned to records."""
@@ -245,7 +260,7 @@ class Segments:
         for number in self.numbers():
             if number < segment_of(begin):
                 with disk_errors(self.path(number)):
-                    self.path(number).unlink()
+                    remove(self.path(number))
 
     def cut_off(self, end: int) -> None:
         """Delete all bytes at or after `end`."""
@@ -259,8 +274,10 @@ class Segments:
             keep = min(max(end - place_at(number, 0), 0), _OFFSET)
             with disk_errors(self.path(number)):
                 if number > segment_of(end):
-                    self.path(number).unlink()
+                    remove(self.path(number))
                 elif self.length(number) > keep:
+                    if not self.path(number).exists():  # of a store that was set back
+                        recall(self.path(number), keep)
                     os.truncate(self.path(number), keep)
 
 
@@ -379,7 +396,10 @@ def _whole_at(segments: Segments, place: int, end: int) -> ScanStep | None:
 def _next_whole(segments: Segments, place: int, end: int) -> int:
     """Return the place of the next intact record, or `end`."""
     while place < end:
-        piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))
+        try:
+            piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))
+        except Damaged:  # its object is gone
+            return end
         at = piece.find(MAGIC)
         if at < 0:
             place += max(len(piece) - len(MAGIC) + 1, 1)

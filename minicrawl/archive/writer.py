@@ -71,7 +71,7 @@ from minicrawl.archive.segments import (
     place_at,
     segment_of,
 )
-from minicrawl.errors import Damaged, UsageError
+from minicrawl.errors import Damaged, Unreachable, UsageError
 from minicrawl.model import KeptAnswer
 from minicrawl.own_files import make_folder
 
@@ -360,7 +360,7 @@ def _samples(archive: ArchiveReader, stays: Callable[[IndexRow], bool]) -> Itera
             sampled.add(body)
             if not all(map(stays, archive.index.between(body, body + 1))):
                 continue
-            with suppress(Damaged):
+            with suppress(Damaged, Unreachable):
                 record = archive.segments.beginning(body)
                 header, codec = header_of(record), archive.codec
                 yield unpacked_content(record, header, codec, first=_SAMPLE_BYTES)

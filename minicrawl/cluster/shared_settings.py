@@ -61,6 +61,7 @@ OF_A_RUN = ("new-pages", "for", "bytes")
 _OF_ONE_MACHINE = {
     "check": "gather, then continue the gathered store with it",
     "requisites": "gather, then continue the gathered store with it",
+    "objects": "the servers store the pages; gather, then continue the gathered store with it",
     "links": "without links the log of a shard is cut, and batches are sent again from it",
     "notify": "no machine knows all that a run has changed",
     "dedupe-with": "other nodes do not have its file",

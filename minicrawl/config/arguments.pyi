@@ -82,6 +82,7 @@ class SettingArguments(TypedDict, total=False):
     keep: Literal["pages", "text", "links", "none"]
     keep_versions: int | Literal["changed"] | Literal["all"]
     warc: str | PathLike[str] | None
+    objects: str | None
     converge: bool
     dedupe_with: str | PathLike[str] | None
     check: str | Sequence[str]

@@ -20,15 +20,16 @@ import re
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from hashlib import file_digest, sha256
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
+from minicrawl.archive.objects.moved_file import STUB, delete_object, opened
 from minicrawl.archive.segments import disk_errors
 from minicrawl.archive.warc.bodies import open_captures
-from minicrawl.errors import MinicrawlError
+from minicrawl.errors import Damaged, MinicrawlError
 from minicrawl.own_files import refuse_links, sync
 from minicrawl.web.urls import canonical, pictured
 
@@ -80,20 +81,14 @@ def take_down(
     Return the files that were rewritten, the number of removed records, and the archives that may
     still have some, each with the reason.
     """
-    files, unreached = list[Path](), list[str]()
-    for place in places:
-        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
-            if file.name.endswith(_ENDINGS):
-                files.append(refuse_links(file))
-            elif file.name.endswith(_OTHERS) or not place.is_dir():
-                unreached.append(f"{file}: only .warc and .warc.gz files are rewritten")
+    files, unreached = _files_in(places)
     removal, rewritten = _Removal(fits, reason), list[str]()
     readable = list[Path]()
     for file in files:
         try:
             removal.learn(file)
             readable.append(file)
-        except (ValueError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except (ValueError, EOFError, zlib.error, gzip.BadGzipFile, Damaged) as error:
             unreached.append(f"{file}: damaged ({error})")
     for file in readable:
         with disk_errors(file):
@@ -104,6 +99,26 @@ def take_down(
             with closing(open_captures(refuse_links(database))) as captures:
                 captures.take_down(removal.is_gone)
     return rewritten, removal.records, unreached
+
+
+def _files_in(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
+    """Return the files to rewrite, here or in an object store, and the archives left alone."""
+    files, unreached = list[Path](), list[str]()
+    for place in places:
+        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
+            moved = file.with_name(file.name.removesuffix(STUB))
+            if file.name.endswith(_ENDINGS):
+                files.append(refuse_links(file))
+                # A kill may have left objects of a file that is here; the next run moves it again.
+                delete_object(file)
+                stem = file.name.removesuffix(".gz").removesuffix(".warc")
+                delete_object(file.with_name(f"{stem}.cdxj"))
+            elif moved.name.endswith(_ENDINGS):
+                if not moved.exists():
+                    files.append(moved)
+            elif file.name.endswith(_OTHERS) or not place.is_dir():
+                unreached.append(f"{file}: only .warc and .warc.gz files are rewritten")
+    return files, unreached
 
 
 class _Removal:
@@ -168,9 +183,10 @@ class _Removal:
             self._log(file, draft, removed)
             draft.rename(file)
             self.records += len(removed)
+            delete_object(file)
         else:
             draft.unlink()
-        for index in sorted(file.parent.glob("*.cdxj")):
+        for index in sorted(file.parent.glob("*.cdxj")) if file.exists() else ():
             _rewrite_index(refuse_links(index), file.name, places)
         sync(file.parent)
         return bool(removed or is_changed)
@@ -179,7 +195,7 @@ class _Removal:
         """Append a line to the log of the folder; it is on the disk before the file is replaced."""
         line = dict(self._reason) | {"file": file.name, "records": removed}
         for name, path in (("sha256_before", file), ("sha256_after", draft)):
-            with path.open("rb") as raw:
+            with opened(path) as raw:
                 line[name] = file_digest(raw, "sha256").hexdigest()
         log = refuse_links(file.with_name(LOG))
         with log.open("a", encoding="utf-8") as out:
@@ -211,12 +227,15 @@ class _Removal:
 
 
 def _is_packed(file: Path) -> bool:
-    with file.open("rb") as raw:
+    with opened(file) as raw:
         return raw.read(2) == b"\x1f\x8b"
 
 
-def _opened(file: Path) -> BinaryIO:
-    return cast(BinaryIO, gzip.open(file)) if _is_packed(file) else file.open("rb")
+@contextmanager
+def _opened(file: Path) -> Iterator[BinaryIO]:
+    with opened(file) as raw:
+        is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if is_packed else raw
 
 
 def _records(raw: BinaryIO) -> Iterator[_Record]:
@@ -280,3 +299,4 @@ def _rewrite_index(
     draft.write_text("".join(f"{line}\n" for line in lines if line), encoding="utf-8")
     sync(draft)
     draft.rename(index)
+    delete_object(index)

@@ -1,8 +1,9 @@
 """Files of a store: `minicrawl archive` describes those of kept pages, `move` moves all."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,12 +65,15 @@ def archive(
         return
     if folder is not None and "store" in given_options():
         raise click.UsageError("--store and PLACE cannot be combined")
+    from minicrawl.archive.objects.moved_file import STUB
     from minicrawl.fetch.warc.verification import verifiable
 
-    if folder is not None and (files := verifiable(folder)):
+    files = [] if folder is None else verifiable(folder)
+    moved = [] if folder is None else sorted(folder.glob(f"*.warc.gz{STUB}"))
+    if files or moved:
         if not verifies:
             raise click.UsageError(f"{folder} is no archive of a store: only --verify reads it")
-        _verify_files(files, as_json=as_json)
+        _verify_files(files, moved, as_json=as_json)
         return
     (_verify if verifies else _describe)(store, folder, as_json=as_json)
 
@@ -131,11 +135,20 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
     click.get_current_context().exit(1 if wrong else 0)
 
 
-def _verify_files(files: list[Path], *, as_json: bool) -> None:
+def _wrong_objects(stubs: Iterable[Path]) -> Iterator[str]:
+    from minicrawl.archive.objects.moved_file import STUB, stub_of
+
+    for stub in stubs:
+        moved = stub_of(stub.with_name(stub.name.removesuffix(STUB)))
+        if moved is not None and not moved.is_whole():
+            yield f"{moved.url}/{moved.key} is not what was moved there"
+
+
+def _verify_files(files: list[Path], moved: list[Path], *, as_json: bool) -> None:
     from minicrawl.fetch.warc.verification import Verification
 
     verification, wrong = Verification(), list[str]()
-    for line in verification.problems(files):
+    for line in chain(verification.problems(files), _wrong_objects(moved)):
         wrong.append(line)
         if not as_json:
             click.echo(visible(line))

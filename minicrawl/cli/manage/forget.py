@@ -109,7 +109,7 @@ def _take_down(
     if done.pages:
         warn("pages that link there keep their own texts")
     if not done.is_complete:
-        warn("the old files are being read: repeat the command later")
+        warn("the old files are being read, or not deleted in the object store: repeat it later")
     click.get_current_context().exit(0 if done.is_complete and not done.unreached else 1)
 
 
@@ -152,6 +152,7 @@ def _prune(
         show_facts((name, f"{value:,}") for name, value in facts.items())
         if not is_gone:
             click.echo(
-                "another program is reading the old files: the next crawl or forget removes them"
+                "the old files are being read, or the object store did not delete them: the next "
+                "crawl or forget removes them"
             )
     click.get_current_context().exit(1 if damaged else 0)

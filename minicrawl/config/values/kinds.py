@@ -293,6 +293,19 @@ def warc_place(value: Path | str) -> WarcPlace:
     return WarcPlace(Path(folder), name, size(full) or _WARC_BYTES)
 
 
+_OBJECT_STORE = re.compile(r"(s3|gs|az)://[^/?#@]+(/[^?#]*)?|file:///[^?#]+")
+
+
+def object_store_url(value: object) -> str:
+    """Return the URL of a place in an object store, which has no credentials."""
+    text = value if isinstance(value, str) and value.isprintable() else ""
+    if _OBJECT_STORE.fullmatch(text):
+        return text.rstrip("/")
+    if "@" in text or "?" in text:
+        raise InvalidValue(HIDDEN, "must have no credentials: set them in the environment")
+    raise InvalidValue(value, "must be s3://BUCKET/PATH, gs://..., az://... or file:///FOLDER")
+
+
 _ASKED = "asked="
 
 
@@ -395,6 +408,7 @@ SIZE = ValueKind("SIZE", _read_size, show=as_size, accepts="Size")
 SWITCH = ValueKind("", _read_switch, accepts="bool")
 FILE = ValueKind("FILE", _read_path, accepts="str | PathLike[str]")
 WARC_PLACE = ValueKind("[NAME[:SIZE]=]DIR", _read_warc_place, accepts="str | PathLike[str]")
+OBJECT_STORE = ValueKind("URL", object_store_url)
 KEY_FILE = ValueKind("[asked=]FILE", _read_key_file, accepts="str | PathLike[str]")
 FOUND_FILE = ValueKind("FILE", _read_absolute_path, accepts="str | PathLike[str]")
 PATTERN = ValueKind("REGEX", _read_pattern)

@@ -5,4 +5,5 @@ commits             rows wait in memory; one thread writes them to the store in 
 known_rows          reads pages and hosts, committed or not; looks URLs up
 store_with_archive  writes the responses of a batch before it commits the batch
 archiving           opens archive and WARC files as of the last commit; prunes the archive
+moving              moves finished files to an object store
 """

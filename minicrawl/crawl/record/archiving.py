@@ -27,6 +27,7 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.config import Storing
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
+from minicrawl.crawl.record.moving import FileMover, finished_files
 from minicrawl.errors import UsageError
 from minicrawl.store import questions, tables
 from minicrawl.store.files import bytes_of, stores_aside
@@ -62,12 +63,15 @@ class ArchiveSinks(NamedTuple):
     lock: StoreLock | None = None
     emit: Listener = nobody_listens
     """Told how much was not written again, when the WARC files are closed."""
+    mover: FileMover | None = None
 
     def __bool__(self) -> bool:
         return self.archive is not None or self.warcs is not None
 
     def close(self) -> None:
         """Close all files. The last WARC file is completed unless another crawl holds the lock."""
+        if self.mover is not None:
+            self.mover.close()
         if self.archive is not None:
             self.archive.close()
         if self.warcs is not None:
@@ -86,7 +90,10 @@ def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> Archive
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
         warcs = open_warcs(store, storing.warc, archive, emit)
-        return ArchiveSinks(archive, warcs, versions, store.lock, emit)
+        mover = None
+        if storing.objects is not None:
+            mover = FileMover(storing.objects, partial(finished_files, archive, warcs), emit)
+        return ArchiveSinks(archive, warcs, versions, store.lock, emit, mover)
     except BaseException:
         ArchiveSinks(archive, lock=store.lock).close()
         raise

@@ -129,6 +129,8 @@ def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> Archiv
         raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
     if storing.requisites and storing.keep != "pages":
         raise UsageError("--requisites needs --keep pages")
+    if storing.objects is not None and not (storing.keeps_answers or storing.warc is not None):
+        raise UsageError("--objects needs --keep pages, --keep text or --warc")
     if storing.dedupe_with is not None and not storing.keeps_failures:
         raise UsageError("--dedupe-with needs --keep pages or --warc")
     if (place := _earlier_place(storing)) is not None:

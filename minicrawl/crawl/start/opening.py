@@ -109,6 +109,8 @@ async def opened_crawl(
             if needs_pages and shard.needs_pages and not len(recorder.frontier):
                 raise UsageError(NO_SEED)
             yield recorder
+        if keeping.mover is not None:
+            await keeping.mover.finish()
         store.compact()
 
 

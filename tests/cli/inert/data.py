@@ -197,6 +197,7 @@ SETTING_VALUES = {
     "DIR": "folder",
     "ADDRESS": "192.0.2.1",
     "URL": "http://proxy.example:8080",
+    "--objects": "s3://bucket/pages",
     "HOST": "x.example",
     "HOST:NAME=VALUE": "x.example:delay=9",
     "HOST=ADDRESS": "x.example=192.0.2.1",
@@ -216,7 +217,7 @@ SETTING_VALUES = {
     "TAGS": "de",
     "'NAME: VALUE'": "X-Sea: blue",
 }
-"""Values of settings, by the placeholder of their kind in the help."""
+"""Values of settings, by flag or by the placeholder of their kind in the help."""
 
 
 def setting_values() -> dict[str, list[str]]:
@@ -224,7 +225,8 @@ def setting_values() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for row in TABLE:
         named = [name for name in row.kind.names if name != row.kind.show(row.default)]
-        for value in named or [SETTING_VALUES.get(row.kind.metavar.partition("|")[0], "")]:
+        of_kind = SETTING_VALUES.get(row.kind.metavar.partition("|")[0], "")
+        for value in named or [SETTING_VALUES.get(row.flag, of_kind)]:
             found.setdefault(f"config {row.flag}", []).append(value)
     return found
 

@@ -1,0 +1,193 @@
+"""File in an object store, by the stub that it left in its folder.
+
+stub    `NAME.object` beside where the file was: URL of the object store, SHA-256, length
+
+The key of the object is `SHA-256/NAME`, so the stub of a stranger can name no other file. The stub
+is written before the object, and the file is deleted after that object was read back:
+
+    file    stub    object        when
+    here    -       -             it was finished
+    here    here    - or a part   killed while it was put: the next run puts it again
+    here    here    here          killed before the file was deleted: it is read back again
+    -       here    here          it is moved: ranges of the object are read
+    here    here    other bytes   it was rewritten by a take-down: the old object is deleted first
+
+Laws: a kill at any moment leaves a file here, there or in both places. What a stub names can be
+deleted: so no object is forgotten, even one that a kill left behind. A file that is here counts.
+"""
+
+import json
+import re
+from collections import OrderedDict
+from contextlib import suppress
+from hashlib import file_digest
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from minicrawl.archive.objects.bucket import Bucket, bucket_at
+from minicrawl.config.values.kinds import InvalidValue, object_store_url
+from minicrawl.errors import Damaged, Unreachable
+from minicrawl.own_files import refuse_links, sync
+
+STUB = ".object"
+_BLOCK_BYTES, _MOST_BLOCKS, _MOST_AHEAD = 1 << 18, 64, 32
+_COPIED_AT_ONCE = 1 << 23
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class Stub(NamedTuple):
+    """What is known of a file in an object store."""
+
+    name: str
+    url: str
+    sha256: str
+    length: int
+
+    @property
+    def key(self) -> str:
+        """Key of the object below the URL."""
+        return f"{self.sha256}/{self.name}"
+
+    @property
+    def bucket(self) -> Bucket:
+        return bucket_at(self.url)
+
+    def is_whole(self) -> bool:
+        """Read the object back, and return True if it is what was moved."""
+        return self.bucket.has(self.key, self.sha256, self.length)
+
+
+def stub_path(file: Path) -> Path:
+    """Return the path of the stub of a file."""
+    return file.with_name(f"{file.name}{STUB}")
+
+
+def stub_of(file: Path) -> Stub | None:
+    """Return the stub of a file; None if it has none. Raise `Damaged`."""
+    try:
+        content = json.loads(refuse_links(stub_path(file)).read_bytes())
+        url = object_store_url(content["url"])
+        digest, length = str(content["sha256"]), int(content["length"])
+        if _DIGEST.fullmatch(digest):
+            return Stub(file.name, url, digest, length)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, InvalidValue):
+        pass
+    raise Damaged(f"{stub_path(file)} is damaged")
+
+
+def move(file: Path, url: str, *, stays: bool = False) -> None:
+    """Move a finished file to the object store, or copy it if it `stays`. Raise `Unreachable`."""
+    with file.open("rb") as content:
+        digest, length = file_digest(content, "sha256").hexdigest(), content.tell()
+    stub, earlier = Stub(file.name, url, digest, length), None
+    with suppress(Damaged):
+        earlier = stub_of(file)
+    if earlier is not None and earlier != stub:
+        earlier.bucket.delete(earlier.key)
+    path = stub_path(file)
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps({"url": url, "sha256": digest, "length": length}), "ascii")
+    sync(draft)
+    draft.rename(path)
+    sync(path.parent)
+    if not stub.is_whole():
+        stub.bucket.put(stub.key, file)
+        if not stub.is_whole():
+            raise Unreachable(f"{url}/{stub.key} is not what was put there")
+    if not stays:
+        file.unlink(missing_ok=True)
+        sync(file.parent)
+
+
+def delete_object(file: Path) -> None:
+    """Delete what the object store has of a file. Raise `Unreachable`; repeat it then."""
+    if (stub := stub_of(file)) is not None:
+        stub.bucket.delete(stub.key)
+        stub_path(file).unlink()
+
+
+def remove(file: Path) -> None:
+    """Delete a file, here and in the object store. Raise `Unreachable`; repeat it then."""
+    file.unlink(missing_ok=True)
+    delete_object(file)
+
+
+def recall(file: Path, length: int) -> None:
+    """Bring the first bytes of a file back, and delete its object."""
+    moved, draft = MovedFile(file), file.with_name(f"{file.name}.draft")
+    with draft.open("wb") as out:
+        for begin in range(0, length, _COPIED_AT_ONCE):
+            out.write(moved.read(begin, min(_COPIED_AT_ONCE, length - begin)))
+    sync(draft)
+    draft.rename(file)
+    sync(file.parent)
+    delete_object(file)
+
+
+def opened(file: Path) -> BufferedReader:
+    """Open a file, here or in the object store, to be read from its beginning to its end."""
+    try:
+        return file.open("rb")
+    except FileNotFoundError:
+        return BufferedReader(_MovedStream(MovedFile(file)))
+
+
+class _MovedStream(RawIOBase):
+    def __init__(self, moved: "MovedFile") -> None:
+        self._moved, self._at = moved, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        content = self._moved.read(self._at, len(buffer))
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+
+class MovedFile:
+    """Bytes of a file in an object store, read in blocks; the last ones are in memory.
+
+    Who reads on where the last block ended gets ever longer ranges, so that a scan takes few
+    requests, and one record takes a small one.
+    """
+
+    def __init__(self, file: Path) -> None:
+        stub = stub_of(file)
+        if stub is None:
+            raise Damaged(f"{file.name} cannot be read: it does not exist")
+        self.stub = stub
+        self._blocks = OrderedDict[int, bytes]()
+        self._next, self._ahead = -1, 1
+        self._lock = Lock()
+
+    def read(self, begin: int, count: int) -> bytes:
+        """Return the bytes from `begin`, fewer at the end of the file."""
+        count = min(count, self.stub.length - begin)
+        if count <= 0:
+            return b""
+        first, last = begin // _BLOCK_BYTES, (begin + count - 1) // _BLOCK_BYTES
+        with self._lock:
+            content = b"".join(map(self._block, range(first, last + 1)))
+        return content[begin - first * _BLOCK_BYTES :][:count]
+
+    def _block(self, number: int) -> bytes:
+        if (block := self._blocks.get(number)) is not None:
+            self._blocks.move_to_end(number)
+            return block
+        self._ahead = min(2 * self._ahead, _MOST_AHEAD) if number == self._next else 1
+        begin = number * _BLOCK_BYTES
+        count = min(self._ahead * _BLOCK_BYTES, self.stub.length - begin)
+        content = self.stub.bucket.read(self.stub.key, begin, count)
+        for offset in range(0, count, _BLOCK_BYTES):
+            self._next = number + offset // _BLOCK_BYTES
+            self._blocks[self._next] = content[offset : offset + _BLOCK_BYTES]
+        self._next += 1
+        while len(self._blocks) > _MOST_BLOCKS:
+            self._blocks.popitem(last=False)
+        return self._blocks[number]
