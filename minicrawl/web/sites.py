@@ -7,6 +7,7 @@ localhost, co.uk     itself: it has no registrable domain
 192.0.2.7            192.0.2.0/24, and a /64 of IPv6: such a network mostly has one owner
 """
 
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -37,24 +38,22 @@ def site(host: str) -> str:
     """Return the site of the host of a canonical URL."""
     if is_address(host):
         return _network(host)
-    if _PUNYCODE not in host and host[-1:] != ".":
-        return _below_suffix(host)
-    parts = _extract().extract_str(host)
-    if not parts.suffix and parts.subdomain:
-        # Under an unknown top-level domain, every name of two labels is registrable.
-        return f"{parts.subdomain.rpartition('.')[2]}.{parts.domain}"
-    return parts.top_domain_under_public_suffix or host
+    return _below_suffix(host.rstrip(".")) or host
 
 
 def _below_suffix(host: str) -> str:
-    """Look up the site in the list, 10 times as fast as tldextract. Crawls do it for every host."""
+    """Look up the site in the list, 10 times as fast as tldextract. Crawls do it for every host.
+
+    Empty if the host is a suffix itself. Under an unknown top-level domain, every name of two
+    labels is registrable.
+    """
     suffixes, before, name = _suffixes(), "", host
     while True:
         label, _, above = name.partition(".")
         if f"!{name}" in suffixes:
             return name
         if not above or name in suffixes or f"*.{above}" in suffixes:
-            return f"{before}.{name}" if before else host
+            return f"{before}.{name}" if before else ""
         before, name = label, above
 
 
@@ -104,13 +103,28 @@ def _of_ipv4(address: IPv4Address) -> str:
 
 @cache
 def _suffixes() -> frozenset[str]:
+    """Return the suffixes of the list, and those in other scripts in ASCII, too."""
+    suffixes = [*_listed()]
+    # The labels of the list are in their canonical form, so this is all that IDNA does.
+    ascii_suffixes = (
+        ".".join(
+            label if label.isascii() else f"{_PUNYCODE}{label.encode('punycode').decode()}"
+            for label in suffix.split(".")
+        )
+        for suffix in suffixes
+        if not suffix.isascii()
+    )
+    return frozenset((*suffixes, *ascii_suffixes))
+
+
+def _listed() -> Iterable[str]:
     package = find_spec("tldextract")
     for place in (package and package.submodule_search_locations) or ():
         file = Path(place, ".tld_set_snapshot")
         if file.exists():
             lines = (line.rstrip() for line in file.read_text(encoding="utf-8").splitlines())
-            return frozenset(line for line in lines if line and not line.startswith("//"))
-    return frozenset(_extract().tlds)  # this tldextract keeps the list in another file
+            return (line for line in lines if line and not line.startswith("//"))
+    return _extract().tlds  # this tldextract keeps the list in another file
 
 
 @cache
