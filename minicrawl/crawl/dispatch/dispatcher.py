@@ -268,7 +268,8 @@ class Dispatcher:
         Asked before a page is leased: most hosts without room would give it back.
         """
         host, slots = self._hosts[host_id], self._slots
-        standing = Standing.of(host, is_known=self._onboarding.is_known(host))
+        is_known = host.shared.answers or self._onboarding.is_known(host)
+        standing = Standing.of(host, is_known=is_known)
         if slots.free <= 0 or slots.has_room(host_id, standing):
             return True
         slots.wait(host_id, standing)

@@ -166,24 +166,24 @@ class RequestSlots:
 
     def has_room(self, host: int, standing: Standing) -> bool:
         """Return whether a request to the host may begin."""
-        if not self._takes_more(standing, 0):
-            return False
-        (seed, family), most = self._families(host), self._most
-        is_over = self._of_seeds.is_over(seed, most) or self._of_families.is_over(family, most)
-        return not is_over or self._takes_more(standing, self._reserved)
+        room, most = self._room(standing), self._most
+        if not 0 < room <= self._reserved:
+            return room > 0
+        seed, family = self._families(host)
+        return not (self._of_seeds.is_over(seed, most) or self._of_families.is_over(family, most))
 
-    def _takes_more(self, standing: Standing, reserved: int) -> bool:
-        """Return whether a request to such a host may begin, if so many slots are for others."""
+    def _room(self, standing: Standing) -> int:
+        """Return how many requests to such hosts may begin, in reserved slots, too."""
         idle = self._turns.idle
-        if standing in _SILENT and self._silent - idle + reserved >= self._most_silent:
-            return False
-        free = self._most - self._under_way + idle - reserved
+        free = self._most - self._under_way + idle
         if standing is Standing.PROVEN:
-            return free > 0
+            return free
         if self._has_proven or self._had_proven:
             free -= self._reserved
         waiting = self._turns.waiting_to_be_read
-        return free > 0 and (not waiting or self._strange + waiting < self._most_strange)
+        if waiting and self._strange + waiting >= self._most_strange:
+            return 0
+        return min(free, self._most_silent - self._silent + idle) if standing in _SILENT else free
 
     def take(self, now: float, host: int, standing: Standing) -> RequestSlot:
         """Take a slot for a request that starts, in a turn that lasts until `end_turn`."""
@@ -275,9 +275,10 @@ class RequestSlots:
 
     def _next(self, standing: Standing) -> tuple[int, int] | None:
         """Return seed and family of the waiting host that is next and has room, or None."""
-        if not self._takes_more(standing, 0):
+        room = self._room(standing)
+        if room <= 0:
             return None
-        takes_all = self._takes_more(standing, self._reserved)
+        takes_all = room > self._reserved
         for seed, families in self._waiting[standing].items():
             if takes_all or not self._of_seeds.is_over(seed, self._most):
                 for family in families:
