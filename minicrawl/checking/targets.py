@@ -1,7 +1,5 @@
 """Finds URLs to check, and broken references of pages."""
 
-from __future__ import annotations
-
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set

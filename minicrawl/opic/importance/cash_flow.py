@@ -40,8 +40,6 @@ Invariant: `importance` is never further from its limit than `error`, summed ove
 from float rounding of about 1e-14.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

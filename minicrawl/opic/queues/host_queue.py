@@ -5,8 +5,6 @@ waiting pages for the richest one, a large host keeps candidates. Without candid
 the entry in the front, or the lowest possible one while the host has none in the front.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush, nsmallest
