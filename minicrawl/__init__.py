@@ -79,7 +79,6 @@ __all__ = [
     "__version__",
 ]
 
-
 if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows the names
 
     def __getattr__(name: str) -> object:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from minicrawl.report.files.rows import Writer
     from minicrawl.report.progress.crawl_status import StoredPart
 
-
 Checks: TypeAlias = "Callable[[], Iterable[Check]]"
 """Function of `minicrawl.audits`: returns rows of checks."""
 Filter: TypeAlias = Callable[[str], bool]
@@ -116,7 +115,6 @@ __all__ = [
     "Window",
     "Writer",
 ]
-
 
 if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows the names
 

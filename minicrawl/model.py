@@ -227,7 +227,6 @@ class Scripting(NamedTuple):
 
 NO_SCRIPTS = Scripting()
 
-
 Originals = tuple[tuple[str, str], ...]
 """Canonical URLs, each with the original URL, if that has session marks."""
 StatedChanges = tuple[tuple[str, float], ...]
@@ -270,7 +269,6 @@ class ParsedPage(NamedTuple):
 
 FULL_VALUE = 65_535
 """Value in the log of a page that a scorer says is worth 1."""
-
 
 CRAWLED, KNOWN = "crawled", "known"
 GRAPHS = (CRAWLED, KNOWN)

@@ -139,7 +139,6 @@ def _wire_bytes(response: Response) -> int | None:
 
 VALID_S = 86_400.0
 
-
 T = TypeVar("T")
 
 _SHORT_BYTES = 32_768

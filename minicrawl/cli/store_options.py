@@ -40,7 +40,6 @@ NeedsPages = Callable[[Mapping[str, Any]], bool]
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
-
 READ, STEER, WATCH = "read", "steer", "watch"
 _OF_DEMO = (READ, STEER, WATCH)
 _DEFAULTS = {

@@ -52,7 +52,6 @@ __all__ = [
     "load",
 ]
 
-
 _OF_SETTINGS = frozenset(("Loaded", "Settings", "load"))
 
 if not TYPE_CHECKING:  # hides `__getattr__` from the type checker, which knows the names

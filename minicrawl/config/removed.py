@@ -62,7 +62,6 @@ GONE = {
     "cluster-key": Gone("NATS_KEY names the file, as for the nats command"),
 }
 
-
 FORMER = {"focus": "url", "focus-type": "type", "focus-words": "words", "focus-similar": "words"}
 """Removed settings that add to `score` for one version, each with the scorer that replaces it."""
 _STRENGTH = re.compile(r"=[0-9.]+\Z")

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 _LONGEST_FILE = 4_000_000_000
 """Longest file in bytes: an archive has 32 bits for the length of a record."""
 
-
 DEFAULT = "default"
 STORE = "store"
 _CONTINUOUS_REFRESH = 0.5

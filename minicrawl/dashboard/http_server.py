@@ -47,7 +47,6 @@ from minicrawl.errors import UsageError
 LONGEST_HEAD = 16 * 1024
 _END_OF_HEAD = re.compile(rb"\n\r?\n")
 
-
 Owing = tuple[str, float, Callable[[], None]]
 """Address of a connection, since when its client owes something, and a function that closes it."""
 

@@ -83,7 +83,6 @@ def made(make: Callable[[], object]) -> str:
 
 T = TypeVar("T")
 
-
 NAMES = "x-readable-hosts"
 
 

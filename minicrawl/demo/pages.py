@@ -108,7 +108,6 @@ def refused(status: int, words: str, **headers: str) -> DemoResponse:
 
 MISSING = refused(404, "There is no such page.")
 
-
 COMMONS: Final = f"http://www.open-commons{DOMAIN}/"
 DIRECTORY: Final = f"http://www.lantern-directory{DOMAIN}/"
 SHORT: Final = f"http://go.short-links{DOMAIN}/"
@@ -137,7 +136,6 @@ _IN_COMMUNITY: Final = 0.7
 _DEAD_END_EVERY: Final = 13
 _LICENCE_EXCEPT_EVERY: Final = 3
 _DIRECTORY_EVERY: Final = 4
-
 
 _ODDMENTS: Final = (
     (7, "/members/letter-{place}", "Letters, for members"),

@@ -35,7 +35,6 @@ INDEXED: Final = 2_000  # links on the longest page of the directory
 _HEADLINES: Final = 15
 _FEATURED: Final = 12
 
-
 SpecialHost = Callable[[str, int], DemoResponse]
 """(path, earlier visits) -> response."""
 

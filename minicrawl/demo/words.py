@@ -169,7 +169,6 @@ _SENTENCES: Final = (
     "Of the {adjective} {noun} only a drawing survives, signed by {person}.",
 )
 
-
 _VARIETY: Final = prod(map(len, (_TITLES, TOPICS[0].nouns, PLACES, _ADJECTIVES, _SEASONS)))
 _STRIDE: Final = 2_654_435_761  # a large prime, so that neighbours have little in common
 

@@ -33,7 +33,6 @@ IS_NAMED: Final = re.compile(rb"\s*1\s+(?![0-9]+(?:\s|$)).+", re.DOTALL)
 IS_LETTERED: Final = re.compile(rb"n\s+0\s+\S.*", re.DOTALL)
 """First line of a lettered list."""
 
-
 IS_DIMACS: Final = re.compile(rb"c(?: [^\t]*)?|p [^\t]*", re.DOTALL)
 """First line of a DIMACS list, which is not a line of names."""
 

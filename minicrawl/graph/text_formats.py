@@ -18,10 +18,8 @@ from minicrawl.graph.text_lines import LineBlock, line_error
 
 _EXPECTED = "two page ids per line, or two names with a tab between"
 
-
 NodeNames = list[bytes] | range | None
 """Names of the nodes, or a range of numbers as names, or None if links are between ids."""
-
 
 GraphList = IdList | NameList | numbered_lists.NumberedList | numbered_lists.DimacsList
 """Parser of one format; takes the blocks of a list in order."""

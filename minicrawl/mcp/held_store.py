@@ -21,7 +21,6 @@ from minicrawl.store.reader import LOG, file_beside
 if TYPE_CHECKING:
     from minicrawl.audit.findings import Issue, IssueFinding, IssuePage
 
-
 Host = Annotated[str | None, Field(description="Only pages of this host.", max_length=300)]
 
 IDLE_S = 30.0

@@ -58,7 +58,6 @@ _PLAIN = re.compile(
     re.ASCII,
 )
 
-
 # Only with a value: "?gclid" may be a page about it.
 _MARK_IN_QUERY = re.compile(
     r"[&;](?:"

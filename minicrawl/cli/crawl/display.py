@@ -21,7 +21,6 @@ from minicrawl.wording import visible
 if TYPE_CHECKING:
     from rich.console import Console
 
-
 LINE_EVERY_S = 30.0
 PANEL_EVERY_S = 0.25
 _ERASE_BELOW = "\x1b[J"

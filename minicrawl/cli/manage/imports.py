@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from minicrawl.crawl.imports.warc_import import WarcImport
     from minicrawl.report.progress.crawl_status import Status
 
-
 _OF_REQUESTS = ("warc", "check", "dedupe-with")
 """Settings that have no effect without requests."""
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from minicrawl.report.links.written_links import WrittenLink
     from minicrawl.report.states.explanation import Explanation
 
-
 SOURCE_HEADINGS = ("cash given", "share", "by")
 FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
 LINK_HEADINGS = ("importance", "state", "url")

@@ -43,7 +43,6 @@ from minicrawl.wording import visible
 
 T = TypeVar("T")
 
-
 STDOUT = Path("-")
 RAW = "raw"
 """Name of the graph of links as the pages have them."""

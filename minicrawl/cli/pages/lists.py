@@ -41,7 +41,6 @@ _USUAL_COLUMNS = "state,status,depth,inlinks,url,stands_for"
 Rows = Sequence[Sequence[object]]
 Form = Literal["table", "csv", "json"]
 
-
 _host_option = click.option("--host", metavar="NAME", help="Only pages of this host.")
 
 

@@ -27,7 +27,6 @@ ENVIRONMENT = "environment"
 SYSTEM = "system"
 """Value that stands for the resolver of the system."""
 
-
 NONE = "none"  # None as text
 ALL = "all"
 MOST = 2**31 - 1  # of pages: the limit of the ledger
@@ -36,7 +35,6 @@ MOST_SECONDS = 1e9
 LEAST_EDGE = 0.01  # 0 lets cash cycle forever; 1 ignores all links
 
 Reader = Callable[[object], object]
-
 
 HIDDEN = "***"
 """Shown in place of a secret."""

@@ -24,7 +24,6 @@ from minicrawl.wording import counted
 
 _TWO_DIGITS = 9.95
 
-
 T = TypeVar("T")
 
 

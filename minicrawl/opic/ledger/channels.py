@@ -37,7 +37,6 @@ class ShardPlace(NamedTuple):
 
 ChannelRows = Mapping[str, Sequence[Sequence[int]]]
 
-
 _SENT, _RECEIVED, _UNSENT = "sent", "received", "unsent"
 
 

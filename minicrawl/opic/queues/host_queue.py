@@ -24,7 +24,6 @@ _NO_PAGE = -((HIGHEST + 1) << 32)
 
 Pages = NDArray[np.uint32]
 
-
 LARGE = 1024
 """Number of pages from which a host keeps candidates, one for every 64 waiting pages."""
 FEWEST = 16

@@ -25,7 +25,6 @@ REVEALED, NOVELTY, CHANCE = 0.2, 0.1, -0.03
 
 _HASHED = (1 << 16) - 1
 
-
 _MIXED = np.arange(_HASHED + 1, dtype=np.uint32) * np.uint32(0x9E3779B1)
 _MIXED ^= _MIXED >> 16
 _MIXED *= np.uint32(0x85EBCA6B)

@@ -18,7 +18,6 @@ from minicrawl.graph.link_builder import squeeze
 
 Places = NDArray[np.int32]
 
-
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 

@@ -74,7 +74,6 @@ BUILT_IN: dict[str, Rank] = {
 RANKS = Registry(ext.RANKS, BUILT_IN)
 """Ranks that can be computed by name, with default options."""
 
-
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _LETTER = re.compile("[a-z]")
 _LONGEST_NAME = 64

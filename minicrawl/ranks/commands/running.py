@@ -163,14 +163,12 @@ def nodes_of(named: NamedGraph, names: Sequence[str], place: str) -> list[int]:
 HEADINGS = ("rank", "score", "node")
 MEGA = 1_000_000
 
-
 as_option = click.option(
     "--as",
     "name",
     metavar="NAME",
     help="Save the rank under this name.  [default: name of the command]",
 )
-
 
 _weights_option = click.option(
     "--crawl-weights",

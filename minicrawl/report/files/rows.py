@@ -104,7 +104,6 @@ ROW_WRITERS: dict[str, Writer] = {
 WRITERS = Registry(ext.EXPORTERS, ROW_WRITERS)
 """Built-in writers, and those of installed packages."""
 
-
 WEB_ARCHIVES = ("warc.gz", "wacz")
 """Formats of pages with their content."""
 

@@ -30,7 +30,6 @@ Checks = list[tuple[int | None, CheckRow]]
 ROWS_AT_ONCE = 10_000
 _NEEDS_LOGIN = (401, 407)
 
-
 SHOWN = (LinkVerdict.DEAD, LinkVerdict.BLOCKED)
 """Verdicts that lists of broken links show."""
 NOT_CHECKED = (LinkVerdict.FORBIDDEN, LinkVerdict.UNCHECKED)

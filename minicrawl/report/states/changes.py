@@ -37,7 +37,6 @@ from minicrawl.wording import iso
 NEW, CHANGED, FIXED = "new", "changed", "fixed"
 _MOVED, _GONE, _FAILED, _REFUSED = "moved", "gone", "failed", "refused"
 
-
 KINDS_OF_CHANGE = (NEW, CHANGED, FIXED, _MOVED, _GONE, _FAILED, _REFUSED)
 
 

@@ -205,7 +205,6 @@ READERS: dict[DocumentType, Callable[[Received], ParsedPage]] = {
     DocumentType.SITEMAP: _read_sitemap,
 }
 
-
 MOST_CHARS = 5_000_000
 """Characters that are read of a file."""
 

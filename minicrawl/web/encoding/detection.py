@@ -78,7 +78,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16le"),
 )
 
-
 UTF_16_US = 0.08
 """Time for a byte of UTF-16 if each surrogate lacks its other half: an error handler is called."""
 

@@ -8,7 +8,6 @@ from urllib.parse import quote_from_bytes
 FALLBACK = "windows-1252"
 UTF_8 = "utf-8"
 
-
 # Labels by encoding. The "replacement" encodings of the standard are missing: a page with such a
 # label is decoded by its bytes, as its markup is ASCII.
 _LABELS = """
@@ -72,7 +71,6 @@ _CODECS = {
     "x-user-defined": FALLBACK,
 }
 
-
 _ENCODINGS = {
     label: encoding
     for encoding, _, labels in (line.partition(":") for line in _LABELS.split("\n")[1:-1])
@@ -86,7 +84,6 @@ def encoding_of_label(label: str | None) -> str | None:
 
 
 UTF_16 = frozenset(("utf-16le", "utf-16be"))
-
 
 _MULTI_BYTE = {
     *(UTF_8, "utf-16le", "utf-16be"),

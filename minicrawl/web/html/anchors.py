@@ -23,7 +23,6 @@ _NOT_TEXT = re.compile(
     re.IGNORECASE | re.ASCII | re.DOTALL,
 )
 
-
 _IMAGE = rf"<img{STOP}({ATTRIBUTES})"
 """Pattern that is compiled on demand, as most crawls do not need it."""
 

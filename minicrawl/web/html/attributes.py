@@ -64,7 +64,6 @@ _REFERENCE = re.compile(
     r"&(?:#(?:[xX][0-9a-fA-F]++|[0-9]++);?+|([a-zA-Z][a-zA-Z0-9]*+(?:;|(?!=))))"
 )
 
-
 # Python refuses to parse thousands of digits. Such a number is not a character anyway.
 _LONG_NUMBER = re.compile(r"&#(?=[0-9]{9})0*+([0-9]{0,8})[0-9]*+")
 _SHORT = len("&#12345678;")

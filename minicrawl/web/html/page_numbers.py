@@ -96,7 +96,6 @@ _LISTS = ((4, 7), (3, 4))
 for the days of a calendar, then for the weeks, which stand between them."""
 _SHORTEST_MONTH = 28
 
-
 _Figure = tuple[float, bool]
 """Number in a text, and whether it is explained."""
 

@@ -33,7 +33,6 @@ _PREFORMATTED = re.compile(
 )
 _TAG_OR_LINE_END = re.compile(r"<[^>]*+(?:>|\Z)|\r\n?|\n")
 
-
 _BODY = re.compile(rf"<body{STOP}", re.IGNORECASE | re.ASCII)
 _NOSCRIPT = re.compile(rf"(</?)noscript{STOP}", re.IGNORECASE | re.ASCII)
 _IN_NOSCRIPT = re.compile(

@@ -65,7 +65,6 @@ MOST_LINKS = 10_000
 _TITLE_READ = 20_000  # characters of markup that may be a title
 _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
-
 _PASSED_US, _UNCLOSED_US = 0.07, 0.1  # a character of skipped tags; of one never closed
 _CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, counted by marks
 _BEFORE_ATTRIBUTES = b" \n\t\r\f/\"'"

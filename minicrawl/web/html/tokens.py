@@ -80,7 +80,6 @@ _IDLE_LINK = (
     rf"|apple-touch-icon(?:-precomposed)?+|shortlink|manifest|EditURI)[\"']{_plain()}{_END}"
 )
 
-
 # Of "#top", only "#" is captured: many pages are full of such links.
 _PLAIN_ANCHOR = (
     rf'a{_plain("href|rel")}{_SPACES}href="(?P<href>#|[^"]*+)[^"]*+"'

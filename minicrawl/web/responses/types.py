@@ -19,13 +19,11 @@ from minicrawl.web.scope import NOT_HTML, may_be_html
 SNIFFED = 1445
 """Length of the resource header in the MIME Sniffing standard, in bytes."""
 
-
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 XML_TYPES = frozenset({"text/xml", "application/xml"})
 NO_TYPES = frozenset(
     {"", "application/octet-stream", "application/unknown", "unknown/unknown", "*/*"}
 )
-
 
 # The HTML patterns of the MIME Sniffing standard for an unknown type.
 _LOOKS_LIKE_HTML = re.compile(
@@ -149,7 +147,6 @@ def is_wanted(content_type: str | None, url: str, wanted: int) -> bool | None:
 
 
 _CERTAIN = _PDF | _OFFICE | _FEEDS | _MARKDOWN
-
 
 _PDF_BEGINS, _ZIP_BEGINS = b"%PDF-", b"PK\x03\x04"
 GZIP_BEGINS = b"\x1f\x8b"

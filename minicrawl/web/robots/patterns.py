@@ -46,7 +46,6 @@ from typing import NamedTuple
 _MAX_STARRED, _MAX_STARRED_CHARS = 1000, 32 * 1024
 _UNRULED = 1  # rank without a matching rule: that of an empty pattern that allows
 
-
 _UNRESERVED = ascii_letters + digits + "-._~"
 _PRINTABLE = "".join(map(chr, range(0x20, 0x7F)))
 

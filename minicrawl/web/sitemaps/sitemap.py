@@ -216,7 +216,6 @@ class UrlsInXml:
 MAX_BYTES = 50 * 1024 * 1024
 """Limit of the unpacked size. The rest of a sitemap is ignored."""
 
-
 MAX_URLS = 50_000
 """The limit of the sitemap protocol. The rest of a longer file is ignored."""
 
