@@ -280,60 +280,42 @@ def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) 
     """Refuse options that contradict each other, or that a file of this format cannot obey."""
     ranks, edges, level, raw = (given[name] for name in ("ranks", "edges", "level", "raw"))
     is_crawled, is_stdout = given["graph_of"] == CRAWLED, given["file"] == STDOUT
+    is_sharded = given["shard_bytes"] is not None
     unread, has_rows, has_answers = given["unread"], suffix in WRITERS, suffix in WEB_ARCHIVES
-    for is_refused, why in (
-        (
-            has_answers and (ranks or edges or level),
-            f"a .{suffix} file holds pages: leave out --ranks, --edges and --level",
-        ),
-        (edges and contents_of(suffix), f"a .{suffix} file holds pages: leave out --edges"),
-        (has_answers and unread, f"a .{suffix} file has what was read: leave out --unread"),
-        (level and not edges and has_rows, f"--level needs --edges for a .{suffix} file"),
-        (
-            ranks and edges and has_rows,
-            f"--ranks is for pages: links in a .{suffix} file have no scores",
-        ),
-        (
-            raw and (not edges or not has_rows or level == "host"),
-            "--raw needs --edges between pages, and a file of rows such as .csv",
-        ),
-        (ranks and suffix == GRAPH_FOLDER, "a graph folder has no scores: leave out --ranks"),
-        (
-            edges and suffix in (*DRAWINGS, GRAPH_FOLDER),
-            f"a .{suffix} file has the links anyway: leave out --edges",
-        ),
-        (
-            is_stdout and (given["force"] or given["as_json"]),
-            "--force and --json are for a FILE: stdout has only the rows",
-        ),
-        (
-            given["row_group"] is not None and suffix != "parquet",
-            "--row-group is for a .parquet file",
-        ),
-        (given["key"] is not None and suffix != "wacz", "--sign is for a .wacz file"),
-        (
-            is_crawled and not is_graph,
-            "--graph-of needs a graph: --edges, graph/, or a .graphml, .gexf or .dot file",
-        ),
-        (is_crawled and unread, "--unread and --graph-of crawled cannot be combined"),
-        (
-            is_crawled and given["fetched"],
-            "--fetched and --graph-of crawled say the same: leave out one",
-        ),
-        (edges and unread, "pages that were not read have no links: leave out --unread"),
-        (
-            edges and given["by"] != OPIC and not (given["fold"] or given["n"]),
-            "--by orders pages: with --edges it needs --n or --fold",
-        ),
-        (
-            given["shard_bytes"] is not None and (is_graph or suffix == "wacz" or is_stdout),
-            "--shard is for pages, as rows or as .warc.gz, in a folder",
-        ),
-        (
-            given["purpose"] and is_graph,
-            "--for selects pages: leave out --edges, or choose another format",
-        ),
-    ):
+    conflicts = {
+        f"a .{suffix} file holds pages: leave out --ranks, --edges and --level": has_answers
+        and (ranks or edges or level),
+        f"a .{suffix} file holds pages: leave out --edges": edges and contents_of(suffix),
+        f"a .{suffix} file has what was read: leave out --unread": has_answers and unread,
+        f"--level needs --edges for a .{suffix} file": level and not edges and has_rows,
+        f"--ranks is for pages: links in a .{suffix} file have no scores": ranks
+        and edges
+        and has_rows,
+        "--raw needs --edges between pages, and a file of rows such as .csv": raw
+        and (not edges or not has_rows or level == "host"),
+        "a graph folder has no scores: leave out --ranks": ranks and suffix == GRAPH_FOLDER,
+        f"a .{suffix} file has the links anyway: leave out --edges": edges
+        and suffix in (*DRAWINGS, GRAPH_FOLDER),
+        "--force and --json are for a FILE: stdout has only the rows": is_stdout
+        and (given["force"] or given["as_json"]),
+        "--row-group is for a .parquet file": given["row_group"] is not None
+        and suffix != "parquet",
+        "--sign is for a .wacz file": given["key"] is not None and suffix != "wacz",
+        "--graph-of needs a graph: --edges, graph/, or a .graphml, .gexf or .dot file": is_crawled
+        and not is_graph,
+        "--unread and --graph-of crawled cannot be combined": is_crawled and unread,
+        "--fetched and --graph-of crawled say the same: leave out one": is_crawled
+        and given["fetched"],
+        "pages that were not read have no links: leave out --unread": edges and unread,
+        "--by orders pages: with --edges it needs --n or --fold": edges
+        and given["by"] != OPIC
+        and not (given["fold"] or given["n"]),
+        "--shard is for pages, as rows or as .warc.gz, in a folder": is_sharded
+        and (is_graph or suffix == "wacz" or is_stdout),
+        "--for selects pages: leave out --edges, or choose another format": given["purpose"]
+        and is_graph,
+    }
+    for why, is_refused in conflicts.items():
         if is_refused:
             raise click.UsageError(why)
 
