@@ -2,7 +2,6 @@
 
 command   the two commands
 seeds     URLs, files of URLs, and stdin
-preview   `crawl --dry-run`
 session   one run: its summary and exit code
 watching  progress, signals and keys while a crawl runs
 logs      events as log lines

@@ -27,7 +27,6 @@ from minicrawl.cli.companions import (
     companion_options,
     companions,
 )
-from minicrawl.cli.crawl.preview import show_preview
 from minicrawl.cli.crawl.seeds import seeds_of
 from minicrawl.cli.options import (
     CommandWithSettings,
@@ -36,17 +35,21 @@ from minicrawl.cli.options import (
     loaded_options,
     naming,
 )
-from minicrawl.config import Loaded
+from minicrawl.config import Loaded, Scope
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.values.kinds import PATTERN, TIME, InvalidValue
 from minicrawl.config.values.networks import has_login, hidden_login, without_login, without_logins
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.model import CRAWLED
+from minicrawl.wording import counted
 
 if TYPE_CHECKING:
     from minicrawl.app import Crawl
     from minicrawl.crawl.hooks import OnPage
+    from minicrawl.crawl.start.preview import FirstHost, Preview
 
+HOST_HEADINGS = ("delay", "host", "robots.txt")
+PAGE_HEADINGS = ("turn", "cash", "action", "url")
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
@@ -170,7 +173,7 @@ def crawl(
         if given["must_resume"] and not (store := crawl.settings.storing.store).exists():
             raise UsageError(_NO_STORE.format(store))
         if given["dry_run"]:
-            show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
+            _show_preview(asyncio.run(crawl.preview(SHOWN_FIRST)), crawl.settings.scope)
             return
         for companion in companions():
             stack.enter_context(companion.beside(crawl, request))
@@ -188,6 +191,44 @@ def crawl(
             context.invoke(top, store=crawl.settings.storing.store, n=SHOWN_TOP)
         session.suggest_next_commands()
         session.fail_without_success()
+
+
+def _show_preview(preview: "Preview", scope: Scope) -> None:
+    """Show the scope, the hosts of the first pages with their robots.txt, and the first pages."""
+    from minicrawl.cli.output import show_facts, show_list, units
+    from minicrawl.web.urls import origin
+
+    show_facts(
+        [
+            ("scope", scope.scope),
+            *(("allow", pattern) for pattern in scope.allow),
+            *(("deny", pattern) for pattern in scope.deny),
+            *(("limit", text) for text in preview.limits),
+            ("known", f"{counted(preview.known, 'page')}, {counted(preview.seeds, 'seed')}"),
+        ]
+    )
+    click.echo()
+    hosts = ((f"{host.delay_s:g} s", host.origin, _robots(host)) for host in preview.hosts)
+    show_list(HOST_HEADINGS, hosts, texts=2)
+    click.echo()
+    silent = {host.origin for host in preview.hosts if host.rules is None and host.trouble is None}
+    turns = []
+    for turn, page in enumerate(preview.pages, 1):
+        action = "wait" if origin(page.url) in silent else "fetch"
+        action = action if page.refusal is None else page.refusal.label
+        turns.append((f"{turn:,}", units(page.cash), action, page.url))
+    show_list(PAGE_HEADINGS, turns, texts=1)
+    click.echo("\nonly robots.txt was fetched, and nothing was written")
+
+
+def _robots(host: "FirstHost") -> str:
+    if host.trouble is not None:
+        return f"not available: {host.trouble.label}"
+    if host.rules is None:
+        return "no answer; the crawl would ask again"
+    if not host.rules.forbidden:
+        return "forbids nothing"
+    return f"{len(host.rules.forbidden):,} Disallow, {len(host.rules.allowed):,} Allow"
 
 
 def _refuse_conflicts(request: CrawlRequest) -> None:
