@@ -50,19 +50,19 @@ class CompactHashMap:
         if self._some_wait:
             self.insert_pending()
         maps = self._maps
-        found: list[list[int]] = []
+        matches: list[list[int]] = []
         for code in codes:
-            small, kept = maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
-            slots, slot = small.slots, kept * small.room >> _HALF
-            first, numbers = kept << _HALF, []
+            small, low = maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
+            slots, slot = small.slots, low * small.room >> _HALF
+            first, numbers = low << _HALF, []
             while 0 < (entry := slots[slot]) < first:
                 slot += 1
             while first < entry <= first | _KEPT:
                 numbers.append((entry & _KEPT) - 1)
                 slot += 1
                 entry = slots[slot]
-            found.append(numbers)
-        return found
+            matches.append(numbers)
+        return matches
 
     def put(self, code: int, number: int) -> None:
         self.put_each((code,), number)
@@ -73,9 +73,9 @@ class CompactHashMap:
             self.insert_pending()
         maps = self._maps
         for number, code in enumerate(codes, first + 1):
-            small, kept = maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
-            slots, entry = small.slots, kept << _HALF | number
-            slot = kept * small.room >> _HALF
+            small, low = maps[code >> _SMALL_MAP_SHIFT], code & _KEPT
+            slots, entry = small.slots, low << _HALF | number
+            slot = low * small.room >> _HALF
             while 0 < slots[slot] < entry:
                 slot += 1
             # Entries up to the next free slot move by one, in one copy. A hash table in the order

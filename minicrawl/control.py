@@ -108,7 +108,7 @@ def request_of(line: bytes) -> ControlRequest:
 def _numbers(message: Reply, name: str) -> tuple[int, ...]:
     numbers = message.get(name) or []
     if not isinstance(numbers, list) or not all(
-        isinstance(one, int) and one >= 0 for one in numbers
+        isinstance(number, int) and number >= 0 for number in numbers
     ):
         raise UsageError(f"{name} must be a list of numbers")
     return tuple(numbers)

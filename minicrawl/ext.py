@@ -209,18 +209,18 @@ class EntryPoint(NamedTuple):
 
 def _first_line(file: Path, function: str) -> str | None:
     source = file.read_text(encoding="utf-8", errors="replace")
-    found = re.search(
+    match = re.search(
         rf'^def {re.escape(function)}\((?:(?!:\n|\n[^\s)]).)*:\n +r?"""(.+?)(?:"""|\n)',
         source,
         re.MULTILINE | re.DOTALL,
     )
-    return found and found[1].strip()
+    return match and match[1].strip()
 
 
 def entry_points(group: str) -> dict[str, EntryPoint]:
     """Return the entry points of a group by name; minicrawl's own come first and win."""
-    found = _groups(tuple(sys.path)).get(group, {})
-    return dict(sorted(found.items(), key=lambda item: (item[1].package != _OWN, item[0])))
+    by_name = _groups(tuple(sys.path)).get(group, {})
+    return dict(sorted(by_name.items(), key=lambda item: (item[1].package != _OWN, item[0])))
 
 
 def loaded(group: str) -> Iterator[Any]:
@@ -235,7 +235,7 @@ def _groups(path: tuple[str, ...]) -> dict[str, dict[str, EntryPoint]]:
     """
     groups: dict[str, dict[str, EntryPoint]] = {}
     packages: dict[str, list[tuple[str, EntryPoint]]] = {}
-    for folder, name in (found for place in path for found in _descriptions(place)):
+    for folder, name in (described for place in path for described in _descriptions(place)):
         if name not in packages:
             packages[name] = list(_named_in(folder, name))
     for _, points in sorted(packages.items(), key=lambda item: item[0] != _OWN):
@@ -251,8 +251,8 @@ def _descriptions(place: str) -> Iterator[tuple[str, str]]:
     except OSError:
         return
     for entry in entries:
-        if found := _DESCRIPTION.fullmatch(entry.name):
-            yield entry.path, found[1].replace("_", "-").lower()
+        if match := _DESCRIPTION.fullmatch(entry.name):
+            yield entry.path, match[1].replace("_", "-").lower()
 
 
 def _named_in(folder: str, package: str) -> Iterator[tuple[str, EntryPoint]]:

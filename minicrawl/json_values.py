@@ -27,5 +27,5 @@ def to_json(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, Mapping):
-        return {name: to_json(one) for name, one in value.items()}
+        return {name: to_json(item) for name, item in value.items()}
     return list(map(to_json, value))

@@ -354,10 +354,10 @@ def _kept_versions(
     selection = PageSelection(host=host, states=frozenset(READ_STATES))
     pages = selected_pages.selected_pages(snapshot, selection)
     for first in range(0, len(pages), _PAGES_AT_ONCE):
-        some = pages[first : first + _PAGES_AT_ONCE].tolist()
-        urls = questions.locations(snapshot.connection, some).urls
-        documents = {row.page: row.checks for row in questions.documents(snapshot.connection, some)}
-        for page, url in zip(some, urls, strict=True):
+        ids = pages[first : first + _PAGES_AT_ONCE].tolist()
+        urls = questions.locations(snapshot.connection, ids).urls
+        documents = {row.page: row.checks for row in questions.documents(snapshot.connection, ids)}
+        for page, url in zip(ids, urls, strict=True):
             try:
                 version = last_version(archive, url)
             except Damaged as error:

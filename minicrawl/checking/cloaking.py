@@ -76,7 +76,7 @@ async def check_cloaking(
                 answers.extend([await _ask(crawler, url, through) for through in fetchers])
 
             await crawler.attend(ask_in_turn())
-    if not any(one.status for one in answers):
+    if not any(answer.status for answer in answers):
         raise MinicrawlError(f"{url}: {answers[0].why}")
     return judged(url, answers[::2], answers[1::2])
 

@@ -118,10 +118,14 @@ def _document(answer: PageAnswer) -> dict[str, object]:
 
 def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
     """Compare the responses to both names."""
-    texts = _Sides([one.text_parts for one in crawler], [one.text_parts for one in browser])
-    links = _Sides([one.link_parts for one in crawler], [one.link_parts for one in browser])
+    texts = _Sides(
+        [answer.text_parts for answer in crawler], [answer.text_parts for answer in browser]
+    )
+    links = _Sides(
+        [answer.link_parts for answer in crawler], [answer.link_parts for answer in browser]
+    )
     differences = list(_value_differences(crawler, browser))
-    if not any(one.why for one in (*crawler, *browser)):
+    if not any(answer.why for answer in (*crawler, *browser)):
         if texts.likeness < ALIKE and texts.steadiness >= _LEAST_STEADINESS:
             differences.append(_difference("text", texts, "shingle"))
         if links.is_apart(url):

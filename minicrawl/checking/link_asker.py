@@ -73,9 +73,9 @@ class LinkAsker:
             # One task for each connection that a host may have: in it, URLs wait for the host's
             # delay one after another. In one queue for all hosts, URLs would wait for the slowest.
             for _, of_host in groupby(sorted(urls, key=origin), key=origin):
-                some = list(of_host)
-                waiting = iter(some)
-                for _ in range(min(per_host, len(some))):
+                queued = list(of_host)
+                waiting = iter(queued)
+                for _ in range(min(per_host, len(queued))):
                     tasks.append(group.create_task(self._ask_each(waiting, keep, send, free)))
         return came_to_their_end(tasks)
 

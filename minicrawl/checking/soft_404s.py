@@ -88,10 +88,12 @@ class MissingPages:
                 root = _folders(folder)[0]
                 groups = [{url: markup(url) for url in usual[name]} for name in (root, folder)]
                 if folder in self._with_login:
-                    has_login = [asks_for_password(one) for some in groups for one in some.values()]
+                    has_login = [
+                        asks_for_password(html) for group in groups for html in group.values()
+                    ]
                     if 2 * sum(has_login) <= len(has_login):  # not that of the site's header
                         return None
-                texts = [{url: plain_text(one) for url, one in group.items()} for group in groups]
+                texts = [{url: plain_text(html) for url, html in group.items()} for group in groups]
                 return MissingPage(self._missing[folder], plain_text(markup(root)), texts)
 
             missing, rounds = {}, LoopRounds()
@@ -104,7 +106,7 @@ class MissingPages:
                 # Pages of a folder that is gone as a whole look like missing pages of one above it.
                 above = [missing[folder] for folder in _folders(url) if folder in missing]
                 said = plain_text(markup(url)) if above else ""
-                if said and any(one.is_like(url, said) for one in above):
+                if said and any(sample.is_like(url, said) for sample in above):
                     yield FindingRow(page, url, SOFT_404, "")
 
 

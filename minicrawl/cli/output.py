@@ -292,8 +292,8 @@ def _wanted(lines: list[list[str]], widths: list[int], room: int) -> list[int]:
         for column in zip(*lines, strict=True)
     ]
     has_title = len(bare) > 1 and lines[0][-1] == _TITLE
-    others = sum(bare[:-1]) + len(_GAP) * (len(bare) - 1)
-    return bare[:-1] if has_title and others + _NARROWEST > room else bare
+    used = sum(bare[:-1]) + len(_GAP) * (len(bare) - 1)
+    return bare[:-1] if has_title and used + _NARROWEST > room else bare
 
 
 def _shared(widths: list[int], room: int) -> list[int]:

@@ -164,7 +164,7 @@ class Order:
     score_weight: float = setting(
         2.0,
         kinds.number(
-            f"a number from 0 to {MOST_WEIGHT}", lambda one: 0 <= one <= MOST_WEIGHT, "WEIGHT"
+            f"a number from 0 to {MOST_WEIGHT}", lambda weight: 0 <= weight <= MOST_WEIGHT, "WEIGHT"
         ),
         "Weight of the value against importance in --strategy siblings: the key is multiplied by "
         "the expected value to this power; 0 ignores it.",

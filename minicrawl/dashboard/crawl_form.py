@@ -191,7 +191,7 @@ def _options(setting: Setting, value: object, read: object) -> list[str]:
     given = _given(value)
     if given in ("", [], None):
         given = _shown(Settings(), setting) or NONE
-    return [f"{setting.flag}={one}" for one in (given if isinstance(given, list) else [given])]
+    return [f"{setting.flag}={value}" for value in (given if isinstance(given, list) else [given])]
 
 
 def _fits_demo(pages: object) -> bool:

@@ -390,8 +390,8 @@ class LimitedServer(uvicorn.Server):
             limit_s = connection.limit_s()
             if limit_s is not None and now - connection.since > limit_s:
                 connection.abort()
-        unsent = sum(one.unsent for one in connections)
-        for connection in sorted(connections, key=lambda one: -one.unsent):
+        unsent = sum(peer.unsent for peer in connections)
+        for connection in sorted(connections, key=lambda peer: -peer.unsent):
             if unsent <= MOST_HELD:
                 break
             unsent -= connection.unsent

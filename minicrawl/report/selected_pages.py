@@ -170,11 +170,11 @@ def sorted_rows(
 def blocks(
     snapshot: Snapshot,
     selection: PageSelection,
-    others: Sequence[str] = (),
+    ranks: Sequence[str] = (),
     progress: Progress = unreported,
 ) -> Iterator[Block]:
-    """Yield the selected pages as blocks of columns, best first, the scores of `others` last."""
-    columns = {score_column(name): scores(snapshot, name) for name in others}
+    """Yield the selected pages as blocks of columns, best first, the scores of `ranks` last."""
+    columns = {score_column(name): scores(snapshot, name) for name in ranks}
     return _blocks(snapshot, selection, columns, progress)
 
 

@@ -160,14 +160,14 @@ class StoreWriter:
 
     def agree(self, terms: StoreTerms) -> None:
         """Set the terms of a new store, or check that they equal those of an old one."""
-        wanted = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
+        named = {name: getattr(terms, name) for name in StoreTerms.__dataclass_fields__}
         with translating_sqlite_errors(self.path, SAFE), reporting_damage(self.path):
             stored = tables.terms(self.connection)
         if stored is None:
             if tables.last_step(self.connection):
                 raise StoreError(f"{self.path} is damaged: its terms are missing")
             with self.transaction():
-                self._set_meta("terms", json.dumps(wanted))
+                self._set_meta("terms", json.dumps(named))
             self._confirm()
             return
         if stored.imported:
@@ -175,7 +175,7 @@ class StoreWriter:
                 f"{self.path} has an imported graph, which cannot be crawled: "
                 "use another --store, or start again with --fresh"
             )
-        for name, value in wanted.items():
+        for name, value in named.items():
             if name not in MAY_DIFFER and getattr(stored, name) != value:
                 was, given = stored.as_option(name), terms.as_option(name)
                 raise UsageError(
@@ -221,8 +221,8 @@ class StoreWriter:
             )
             self._pieces.add(batch.written)
             own = (
-                (page, one.method, json.dumps(dict(one.headers)), one.body)
-                for page, one in batch.own_requests
+                (page, request.method, json.dumps(dict(request.headers)), request.body)
+                for page, request in batch.own_requests
             )
             write("INSERT OR REPLACE INTO own_requests VALUES (?, ?, ?, ?)", own)
             self._set_meta("counters", json.dumps(batch.counters))

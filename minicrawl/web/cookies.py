@@ -182,11 +182,11 @@ class CookieJar:
         if cookies is None:
             return ""
         self._sites[name] = cookies  # the site is now the most recently requested one
-        sent = [one for one in cookies.values() if one.is_for(scheme, host, path, now)]
+        sent = [cookie for cookie in cookies.values() if cookie.is_for(scheme, host, path, now)]
         # Longer paths first, and of equal ones the older cookie (RFC 6265, 5.4): the sort is
         # stable, and an updated cookie keeps its place.
-        sent.sort(key=lambda one: -len(one.path))
-        return "; ".join([f"{one.name}={one.value}" for one in sent])
+        sent.sort(key=lambda cookie: -len(cookie.path))
+        return "; ".join([f"{cookie.name}={cookie.value}" for cookie in sent])
 
     def take(self, url: str, lines: Iterable[str], now: float) -> None:
         """Store the cookies from the Set-Cookie headers of a response."""

@@ -88,8 +88,8 @@ def words_of(text: str) -> list[str]:
         return _words_of_ascii(text)
     words: list[str] = []
     for is_ascii, lines in groupby(_plain_lines(text), str.isascii):
-        some = "\n".join(lines)
-        words += _words_of_ascii(some) if is_ascii else _words_of_any(some)
+        run = "\n".join(lines)
+        words += _words_of_ascii(run) if is_ascii else _words_of_any(run)
     return words
 
 
@@ -186,9 +186,9 @@ def _parts(word: str) -> Iterator[str]:
             yield from (run[place : place + 2] for place in range(len(run)))
 
 
-def parts_by_counts(counts: Mapping[str, Counter[str]], wanted: Iterable[str]) -> dict[str, float]:
+def parts_by_counts(counts: Mapping[str, Counter[str]], query: Iterable[str]) -> dict[str, float]:
     """Return the probability of each topic, by naive Bayes; all are equal for unknown words."""
-    words = list(wanted)
+    words = list(query)
     if not any(word in count for count in counts.values() for word in words):
         return dict.fromkeys(counts, 1 / len(counts))
     different = len(set().union(*counts.values()))

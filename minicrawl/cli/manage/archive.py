@@ -156,8 +156,8 @@ def _verify_files(files: list[Path], moved: list[Path], *, as_json: bool) -> Non
         unverified, records = dict(verification.unverified), verification.records
         show_json({"ok": not wrong, "records": records, "wrong": wrong, "unverified": unverified})
     else:
-        for what, count in verification.unverified.items():
-            click.echo(f"not verified: {count:,} {what}", err=True)
+        for kind, count in verification.unverified.items():
+            click.echo(f"not verified: {count:,} {kind}", err=True)
         if not wrong:
             click.echo(f"ok: {counted(verification.records, 'record')}")
     click.get_current_context().exit(1 if wrong else 0)

@@ -189,16 +189,16 @@ def changes(
     its main text differs, or its whole text where it has no main text; `old_words` and `new_words`
     are the lengths of both texts. Any other page has changed if a byte differs.
     """
-    from minicrawl.report.states import changes as found, text_diffs
+    from minicrawl.report.states import changes as states, text_diffs
 
     if as_html and (form != "table" or not diff):
         raise click.UsageError("--html needs --diff, and neither --csv nor --json")
     with snapshot(store) as view:
-        rows = found.changes(view, since, host)
+        rows = states.changes(view, since, host)
         shown = rows[: n or None]
-        parts = found.text_diffs(view, shown, since) if diff else []
+        parts = states.text_diffs(view, shown, since) if diff else []
     texts = [text_diffs.as_plain(of_row) for of_row in parts]
-    columns = found.Change._fields
+    columns = states.Change._fields
     if as_html:
         click.echo(text_diffs.page(store.name, zip(shown, parts, strict=True)), nl=False)
     elif form != "table" and diff:

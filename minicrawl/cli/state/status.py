@@ -97,15 +97,15 @@ def status(
     links = [("linked", _counts(linked))] if linked else []
     counts = counts_of(content, _MOST_COUNTS) if content else ()
     kept_lines = ((name, _counts(counts)) for name, counts in counts)
-    cut_lines = [("cut off", str(one)) for one in cut[:_MOST_COUNTS]]
-    if more_pages := sum(one.pages for one in cut[_MOST_COUNTS:]):
+    cut_lines = [("cut off", str(limit)) for limit in cut[:_MOST_COUNTS]]
+    if more_pages := sum(limit.pages for limit in cut[_MOST_COUNTS:]):
         cut_lines.append(("", f"and {counted(more_pages, 'page')}, which --json lists"))
     mirror_lines = [("mirror", text) for text in mirrored]
     facts = [*_facts(progress, store), *cut_lines, *links, *kept_lines, *mirror_lines]
     show_facts([*live.items(), *facts])
     if parts:
         click.echo()
-        lines = [(f"{one.number:,}", one.of, _size(one.bytes), one.part) for one in parts]
+        lines = [(f"{part.number:,}", part.of, _size(part.bytes), part.part) for part in parts]
         show_list(STORED_HEADINGS, lines, texts=1)
     if sample is not None:
         click.echo()

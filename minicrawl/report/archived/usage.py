@@ -28,7 +28,7 @@ class PermittedPages:
         self._snapshot, self.purpose = snapshot, purpose
         self._usage = UsageOfPages(snapshot)
         self.denied = self.denied_versions = 0
-        self.counts = {one: dict.fromkeys((ALLOW, DENY, UNSET), 0) for one in PURPOSES}
+        self.counts = {purpose: dict.fromkeys((ALLOW, DENY, UNSET), 0) for purpose in PURPOSES}
 
     def of(self, blocks: Iterable[Block]) -> Iterator[Block]:
         """Yield the blocks without the rows of denied pages."""

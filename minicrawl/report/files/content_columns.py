@@ -43,7 +43,9 @@ CONTENTS = {
     ),
     "h1": ContentColumn(
         "text of the first heading of level 1; empty without one",
-        lambda page: next((str(one["text"]) for one in page.headings() if one["level"] == 1), ""),
+        lambda page: next(
+            (str(heading["text"]) for heading in page.headings() if heading["level"] == 1), ""
+        ),
         is_short=True,
     ),
     "lang_declared": ContentColumn(
@@ -56,7 +58,7 @@ CONTENTS = {
     ),
     "usage": ContentColumn(
         "`answer` (allow, deny or unset) and `where` for each purpose: " + ", ".join(PURPOSES),
-        type=f"STRUCT({', '.join(f'{json.dumps(one)} {_ANSWER}' for one in PURPOSES)})",
+        type=f"STRUCT({', '.join(f'{json.dumps(purpose)} {_ANSWER}' for purpose in PURPOSES)})",
     ),
     "page_id": ContentColumn(
         "number of the page in the store, from 0, in the order of discovery",

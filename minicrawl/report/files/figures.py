@@ -45,9 +45,9 @@ def pyplot() -> ModuleType:
     with needs("lab", "a figure"):
         import matplotlib as mpl
     mpl.use("agg")
-    from matplotlib import pyplot as found
+    from matplotlib import pyplot as plots
 
-    return found
+    return plots
 
 
 def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:

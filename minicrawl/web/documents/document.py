@@ -119,11 +119,11 @@ def decoded_text(body: bytes, content_type: str | None) -> tuple[str, str]:
 def _read_file(received: Received, kind: DocumentType) -> ParsedPage:
     read = reader_of(kind)
     assert read is not None
-    found = read(received.body)
-    text = "\n".join(found.lines)
+    file = read(received.body)
+    text = "\n".join(file.lines)
     facts = BodyFacts(received.content, is_thin=_is_thin(text))
-    page = _page_of(found.title, ((link, "") for link in found.links), facts, received)
-    cut = "; ".join(filter(None, (page.cut, found.limit)))
+    page = _page_of(file.title, ((link, "") for link in file.links), facts, received)
+    cut = "; ".join(filter(None, (page.cut, file.limit)))
     return page._replace(cut=cut, extracted=text if received.options.with_text else "")
 
 
@@ -156,7 +156,7 @@ def _read_sitemap(received: Received) -> ParsedPage:
         noindex=True,
         cut=listed.limit,
         is_sitemap=True,
-        sitemaps=tuple([one for one in listed.sitemaps if one in links]),
+        sitemaps=tuple([url for url in listed.sitemaps if url in links]),
         changed=listed.changed,
     )
 

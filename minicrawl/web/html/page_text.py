@@ -72,7 +72,7 @@ def _text_of(markup: str) -> str:
 
 
 def _with_breaks(element: re.Match[str]) -> str:
-    return _TAG_OR_LINE_END.sub(lambda one: one[0] if one[0][0] == "<" else "<br>", element[0])
+    return _TAG_OR_LINE_END.sub(lambda tag: tag[0] if tag[0][0] == "<" else "<br>", element[0])
 
 
 _HEADING_TEXT = re.compile(

@@ -122,13 +122,13 @@ def _fits(signature: Signature, status: int) -> bool:
 
 
 _BY_HEADER = {
-    name: [one for one in SIGNATURES if one.header == name]
-    for name in {one.header for one in SIGNATURES if one.header}
+    name: [sign for sign in SIGNATURES if sign.header == name]
+    for name in {sign.header for sign in SIGNATURES if sign.header}
 }
 _HEADERS = frozenset(_BY_HEADER)
 _TITLE = b"<title>"
-_OF_BODIES = [one for one in SIGNATURES if not one.header]
-_TITLED = [one for one in _OF_BODIES if one.body.startswith(_TITLE) and not one.status]
-_TITLES = [(one.body.removeprefix(_TITLE), one.service) for one in _TITLED]
-_OF_FAILURES = [one for one in _OF_BODIES if one not in _TITLED]
-_ANYWHERE = [one for one in _OF_FAILURES if not one.status]
+_OF_BODIES = [sign for sign in SIGNATURES if not sign.header]
+_TITLED = [sign for sign in _OF_BODIES if sign.body.startswith(_TITLE) and not sign.status]
+_TITLES = [(sign.body.removeprefix(_TITLE), sign.service) for sign in _TITLED]
+_OF_FAILURES = [sign for sign in _OF_BODIES if sign not in _TITLED]
+_ANYWHERE = [sign for sign in _OF_FAILURES if not sign.status]

@@ -80,14 +80,14 @@ class MissingPage:
     """Text of the missing pages of a folder that other pages of their host do not have."""
 
     def __init__(
-        self, missing: Mapping[str, str], home: str, others: Iterable[Mapping[str, str]]
+        self, missing: Mapping[str, str], home: str, folders: Iterable[Mapping[str, str]]
     ) -> None:
-        """Compare texts by URL. `home` is the text of the home page, `others` are groups of pages.
+        """Compare texts by URL. `home` is the text of the home page, `folders` are groups of pages.
 
         A line on most pages of a group is no sign of a soft 404. So nothing is found in a folder
         that shows an app or a login for all URLs.
         """
-        groups = [[_lines(url, text) for url, text in group.items()] for group in others]
+        groups = [[_lines(url, text) for url, text in group.items()] for group in folders]
         self._known = set(chain(*_lines("", home), *map(_usual_lines, groups)))
         said = [[line.marked for line in _lines(url, text)] for url, text in missing.items()]
         always = set(said[0]).intersection(*said)

@@ -175,13 +175,19 @@ class _Stars:
     def __init__(self, patterns: Sequence[_Starred]) -> None:
         self._patterns = tuple(patterns)
         # Out of budget, only the heads of the patterns that forbid are compared.
-        self._heads = _Literals({it.head: it.rank for it in patterns[::-1] if it.rank % 2 == 0})
+        self._heads = _Literals(
+            {star.head: star.rank for star in patterns[::-1] if star.rank % 2 == 0}
+        )
         self._ranks = [-pattern.rank for pattern in self._patterns]
-        self._chars = sum(sum(map(len, it.middle)) + len(it.tail) + 1 for it in self._patterns)
+        self._chars = sum(
+            sum(map(len, star.middle)) + len(star.tail) + 1 for star in self._patterns
+        )
         self._further = sum(len(pattern.middle) for pattern in self._patterns if pattern.middle[1:])
         # A piece is compared only where its last character is in the path, at this price.
         self._ends = {pattern.longest[-1] for pattern in self._patterns}
-        self._searches = [(it.longest, it.longest[-1], 6 + len(it.longest) // 3) for it in patterns]
+        self._searches = [
+            (star.longest, star.longest[-1], 6 + len(star.longest) // 3) for star in patterns
+        ]
 
     def rank(self, path: str, least: int, budget: int, cheap: int) -> int:
         """Return the greatest rank of the matching patterns, or `least` if that is greater."""

@@ -310,8 +310,8 @@ def _canonical(
     """Return the canonical URLs, each with its original or None; and the characters left."""
     names: dict[str, str | None] = {}
     for start in range(0, len(written), _AT_ONCE):
-        some = resolve_links(written[start : start + _AT_ONCE], url, strip_marks=strip_marks)
-        for name, original in some.items():
+        resolved = resolve_links(written[start : start + _AT_ONCE], url, strip_marks=strip_marks)
+        for name, original in resolved.items():
             if name in names:
                 continue
             # Relative URLs may be short and resolve to long ones, so they are counted when
