@@ -154,7 +154,7 @@ class Views:
     def hosts(self) -> Json:
         """Return the hosts with most pages, and the time until each may be asked."""
         with snapshot(self.store) as view:
-            hosts = to_json(busiest_hosts(view, HOSTS_SHOWN))
+            hosts = busiest_hosts(view, HOSTS_SHOWN)
             known = len(view.origins)
         ids = tuple(host["id"] for host in hosts)[:MOST_HOSTS]
         try:

@@ -15,7 +15,6 @@ Results never contain NaN; a value that does not exist is None, and a remark say
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,21 +31,17 @@ _NOTHING = 1e-100
 """Smaller shares are rounding: an error relative to them says nothing."""
 
 
-class RankErrors(NamedTuple):
-    mean: float
-    median: float
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     nodes: int
     left_out: int
-    kendall: float | None
+    kendall_tau: float | None
     spearman: float | None
     overlap: dict[int, float | None]
     """Overlap for each k; None if there are fewer than k nodes."""
-    errors: RankErrors | None
-    errors_top10: RankErrors | None
+    mean_relative_error: dict[str, float | None]
+    """Of `all` nodes, and of the best tenth by the reference, `top10`; None without nodes."""
+    median_relative_error: dict[str, float | None]
     remarks: tuple[str, ...]
 
 
@@ -63,22 +58,23 @@ def compare(
     estimate, truth = shares(first), shares(second)
     order = _in_order(truth)[: np.count_nonzero(truth > _NOTHING)]
     relative = np.abs(estimate[order] - truth[order]) / truth[order]
-    errors, errors_top10 = (
-        RankErrors(float(group.mean()), float(np.median(group))) if len(group) else None
-        for group in (relative, relative[: max(1, len(truth) // 10)])
-    )
+    groups = {"all": relative, "top10": relative[: max(1, len(truth) // 10)]}
     best, true_best = _in_order(first), _in_order(second)
     return Comparison(
         nodes=len(first),
         left_out=len(in_both) - len(first),
-        kendall=kendall(first, second, tell=tell),
+        kendall_tau=kendall(first, second, tell=tell),
         spearman=spearman(first, second),
         overlap={
             k: len(np.intersect1d(best[:k], true_best[:k])) / k if k <= len(best) else None
             for k in ks
         },
-        errors=errors,
-        errors_top10=errors_top10,
+        mean_relative_error={
+            name: float(group.mean()) if len(group) else None for name, group in groups.items()
+        },
+        median_relative_error={
+            name: float(np.median(group)) if len(group) else None for name, group in groups.items()
+        },
         remarks=tuple(_remarks(first, second, ks)),
     )
 

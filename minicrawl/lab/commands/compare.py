@@ -1,13 +1,14 @@
 """`minicrawl lab compare`: the agreement of two ranks."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 
 from minicrawl.cli.options import ListOption, sizes
 from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
 from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
-from minicrawl.ranks.agreement import RankErrors, compare as compare_scores
+from minicrawl.ranks.agreement import Comparison, compare as compare_scores
 from minicrawl.ranks.commands.named_ranks import full_name, rank_of
 from minicrawl.report.graph.source import Source
 
@@ -46,44 +47,29 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
     with source.progress("comparison") as tell:
         comparison = compare_scores(first.scores, second.scores, ks, tell=tell)
     if as_json:
-        errors = {"all": comparison.errors, "top10": comparison.errors_top10}
-        show_json(
-            {
-                "a": first.name,
-                "b": second.name,
-                "origins": [first.origin, second.origin],
-                "nodes": comparison.nodes,
-                "left_out": comparison.left_out,
-                "kendall_tau": comparison.kendall,
-                "spearman": comparison.spearman,
-                "overlap": comparison.overlap,
-                "mean_relative_error": {name: each and each.mean for name, each in errors.items()},
-                "median_relative_error": {
-                    name: each and each.median for name, each in errors.items()
-                },
-                "remarks": comparison.remarks,
-            }
-        )
+        names = {"a": first.name, "b": second.name, "origins": [first.origin, second.origin]}
+        show_json(names | asdict(comparison))
         return
     facts = {
         "a": f"{first.name}, {first.origin}",
         "b": f"{second.name}, {second.origin}",
         "nodes": f"{comparison.nodes:,}; {comparison.left_out:,} without a score in both",
-        "Kendall's tau-b": correlation(comparison.kendall),
+        "Kendall's tau-b": correlation(comparison.kendall_tau),
         "Spearman": correlation(comparison.spearman),
     }
     for k, overlap in comparison.overlap.items():
         facts[f"best {k:,}"] = NONE if overlap is None else f"{share(overlap)} in both"
-    facts["mean error"] = _errors(comparison.errors)
-    facts["in the best 10 % of b"] = _errors(comparison.errors_top10)
+    facts["mean error"] = _errors(comparison, "all")
+    facts["in the best 10 % of b"] = _errors(comparison, "top10")
     show_facts(facts.items())
     show_lines(comparison.remarks)
 
 
-def _errors(rank_errors: RankErrors | None) -> str:
-    if rank_errors is None:
+def _errors(comparison: Comparison, group: str) -> str:
+    mean, median = comparison.mean_relative_error[group], comparison.median_relative_error[group]
+    if mean is None or median is None:
         return NONE
-    return f"{_relative(rank_errors.mean)}, median {_relative(rank_errors.median)}"
+    return f"{_relative(mean)}, median {_relative(median)}"
 
 
 def _relative(error: float) -> str:

@@ -6,7 +6,7 @@ Law: each request is read once. A reader continues after the last request that i
 from collections.abc import Iterator
 from operator import add
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,22 +22,14 @@ MOST_SPANS = 1200
 """Maximum number of time spans; beyond it, neighbours are merged in pairs."""
 
 
-class HostPages(NamedTuple):
-    """Host with its pages. `until` is the end of a pause that the host asked for, or 0."""
-
-    id: int
-    origin: str
-    known: int
-    read: int
-    waiting: int
-    failed: int
-    importance: float
-    until: float
-    trouble: str
+_OF_HOST = ("id", "origin", "known", "read", "waiting", "failed", "importance", "until", "trouble")
 
 
-def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
-    """Return the hosts with most pages read; of equal hosts, those with more pages known first."""
+def busiest_hosts(snapshot: Snapshot, count: int) -> list[dict[str, Any]]:
+    """Return the hosts with most pages read; of equal hosts, those with more pages known first.
+
+    `until` is the end of a pause that a host asked for, or 0.
+    """
     states, number = snapshot.states, len(snapshot.origins)
     failed = np.isin(states, [state for state in State if state.is_failure])
     columns = [
@@ -53,8 +45,9 @@ def busiest_hosts(snapshot: Snapshot, count: int) -> list[HostPages]:
         pauses = questions.hosts_waiting(snapshot.connection)
     rows = zip(*(column[order].tolist() for column in columns), strict=True)
     return [
-        HostPages._make((host, snapshot.origins[host], *row, *pauses.get(host, (0.0, ""))))
+        dict(zip(_OF_HOST, values, strict=True))
         for host, row in zip(order, rows, strict=True)
+        for values in [(host, snapshot.origins[host], *row, *pauses.get(host, (0.0, "")))]
     ]
 
 
