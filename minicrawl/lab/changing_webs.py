@@ -116,7 +116,7 @@ class WindowPoint:
             "default_history": self.policy.default_history,
             "rate": self.rate,
             "warm_up": self.warm_up,
-            **self.errors.to_json(),
+            **self.errors._asdict(),
             "measures_per_page": self.measures_per_page,
             "standard_error": self.standard_error,
         }

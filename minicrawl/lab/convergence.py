@@ -49,12 +49,11 @@ class Series:
 
     def to_json(self) -> dict[str, object]:
         """Return the curve with one list for each kind of error."""
-        laps = [lap.to_json() for lap in self.errors]
         return {
             "strategy": self.strategy,
             "estimator": self.estimator,
-            "laps": list(range(1, len(laps) + 1)),
-            **{name: [lap[name] for lap in laps] for name in laps[0]},
+            "laps": list(range(1, len(self.errors) + 1)),
+            **dict(zip(EstimateErrors._fields, zip(*self.errors, strict=True), strict=True)),
             "g": self.g,
             "cash_when_read": self.cash_when_read,
         }

@@ -9,9 +9,10 @@ Errors are in percent; estimate and truth are normalised. The relative error of 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import replace
 from itertools import cycle
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,32 +27,20 @@ from minicrawl.ranks.agreement import places
 from minicrawl.ranks.pagerank import Dangling, PageRankOptions, pagerank
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateErrors:
-    """Errors of an estimate, in percent.
+class EstimateErrors(NamedTuple):
+    """Errors of an estimate, in percent. `error_all` is the mean relative error of all pages."""
 
-    `all`: mean relative error of all pages. `top10`: of the most important tenth of the pages.
-    `weighted`: mean weighted by importance, which is twice the mass on wrong pages. `rank`: mean
-    distance of a page from its true place, in percent of the pages. `deviation`: standard deviation
-    of the relative errors. `above_twice`: share of the pages with an error above twice the mean.
-    """
-
-    all: float
-    top10: float
-    weighted: float
-    rank: float
+    error_all: float
+    error_top10: float
+    """Of the most important tenth of the pages."""
+    error_weighted: float
+    """Mean weighted by importance, which is twice the mass on wrong pages."""
+    rank_error: float
+    """Mean distance of a page from its true place, in percent of the pages."""
     deviation: float
+    """Standard deviation of the relative errors."""
     above_twice: float
-
-    def to_json(self) -> dict[str, float]:
-        return {
-            "error_all": self.all,
-            "error_top10": self.top10,
-            "error_weighted": self.weighted,
-            "rank_error": self.rank,
-            "deviation": self.deviation,
-            "above_twice": self.above_twice,
-        }
+    """Share of the pages with an error above twice the mean."""
 
 
 def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
@@ -60,10 +49,10 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
     relative = np.abs(estimate - truth) / truth
     top = np.argsort(-truth, kind="stable")[: max(1, len(truth) // 10)]
     return EstimateErrors(
-        all=100 * float(relative.mean()),
-        top10=100 * float(relative[top].mean()),
-        weighted=100 * float((relative * truth).sum()),
-        rank=100 * float(np.abs(places(estimate) - places(truth)).mean()) / len(truth),
+        error_all=100 * float(relative.mean()),
+        error_top10=100 * float(relative[top].mean()),
+        error_weighted=100 * float((relative * truth).sum()),
+        rank_error=100 * float(np.abs(places(estimate) - places(truth)).mean()) / len(truth),
         deviation=100 * float(relative.std()),
         above_twice=100 * float((relative > 2 * relative.mean()).mean()),
     )
@@ -71,12 +60,12 @@ def errors(estimate: Floats, truth: Floats) -> EstimateErrors:
 
 def mean(draws: Sequence[EstimateErrors]) -> EstimateErrors:
     """Return the mean of errors measured at several moments, or in several draws."""
-    return EstimateErrors(*np.mean([astuple(draw) for draw in draws], axis=0).tolist())
+    return EstimateErrors(*np.mean(draws, axis=0).tolist())
 
 
 def standard_error(draws: Sequence[EstimateErrors]) -> EstimateErrors:
     """Return the standard errors of the mean over two draws or more."""
-    deviations = np.std([astuple(draw) for draw in draws], axis=0, ddof=1)
+    deviations = np.std(draws, axis=0, ddof=1)
     return EstimateErrors(*(deviations / len(draws) ** 0.5).tolist())
 
 

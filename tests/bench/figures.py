@@ -128,8 +128,8 @@ def _figures(
 
 def _convergence_figures(series: Sequence[Series]) -> Iterator[Sequence[Figure]]:
     for figure, pages, error in (
-        (2, "all pages", lambda lap: lap.all),
-        (3, "important pages", lambda lap: lap.top10),
+        (2, "all pages", lambda lap: lap.error_all),
+        (3, "important pages", lambda lap: lap.error_top10),
     ):
         yield [
             Figure(

@@ -47,7 +47,7 @@ def found_on_many() -> Found:
 @pytest.mark.proof
 def test_errors_are_as_expected(found_on_many: Found, which: tuple[str, str]) -> None:
     errors = found_on_many[which].errors
-    measured = [(errors[lap - 1].all, errors[lap - 1].top10) for lap in LAPS]
+    measured = [(errors[lap - 1].error_all, errors[lap - 1].error_top10) for lap in LAPS]
     assert np.array(measured) == pytest.approx(np.array(EXPECTED[which]), rel=0.15, abs=0.01)
 
 
@@ -55,20 +55,20 @@ def test_errors_are_as_expected(found_on_many: Found, which: tuple[str, str]) ->
 def test_orders_and_estimators_compare_as_claimed(found: Found) -> None:
     """The paper prefers greedy to cycle, which orders pages better, and to off-line, in vain."""
     errors = {
-        which: np.array([lap.all for lap in series.errors]) for which, series in found.items()
+        which: np.array([lap.error_all for lap in series.errors]) for which, series in found.items()
     }
     for estimator in ("paper", "minus-c0"):
         greedy = errors["greedy", estimator]
         assert (greedy <= errors["cycle", estimator]).all()
         assert (greedy < 0.7 * errors["random", estimator]).all()
         top10, off_line = (
-            np.array([lap.top10 for lap in found[which].errors])
+            np.array([lap.error_top10 for lap in found[which].errors])
             for which in (("greedy", estimator), ("off-line", "off-line"))
         )
         assert (top10[:5] < off_line[:5]).all()
         assert top10[9] > off_line[9]
     cycle, by_cash = (found[name, "paper"].errors for name in ("cycle", "greedy"))
-    assert all(one.rank < other.rank for one, other in zip(cycle, by_cash, strict=True))
+    assert all(one.rank_error < other.rank_error for one, other in zip(cycle, by_cash, strict=True))
     assert (errors["greedy", "paper"][1:] >= 3 * errors["greedy", "minus-c0"][1:]).all()
     assert errors["greedy", "minus-c0"][-1] > 1
     last = errors["off-line", "off-line"][-1]
@@ -81,7 +81,7 @@ def test_almost_no_page_has_an_error_above_twice_the_mean(found: Found) -> None:
     by_chance = 100 * np.mean(normal > 2 * normal.mean())
     for lap in found["greedy", "paper"].errors[2:]:
         assert lap.above_twice < 1
-        assert lap.deviation < 0.7 * lap.all
+        assert lap.deviation < 0.7 * lap.error_all
     assert found["greedy", "minus-c0"].errors[-1].above_twice == pytest.approx(by_chance, abs=3)
 
 
@@ -107,5 +107,5 @@ def test_estimates_converge_to_the_fixpoint_of_another_small_edge(small_edge: fl
         small_edge=small_edge,
         progress=lambda _: None,
     )
-    assert off_line.errors[-1].all == pytest.approx(0, abs=1)
-    assert all(one.errors[-1].all < 0.1 * one.errors[0].all for one in read)
+    assert off_line.errors[-1].error_all == pytest.approx(0, abs=1)
+    assert all(one.errors[-1].error_all < 0.1 * one.errors[0].error_all for one in read)

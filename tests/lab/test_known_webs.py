@@ -80,7 +80,7 @@ def found() -> Found:
 
 
 def of_all(found: Found, policy: WindowPolicy, rate: float) -> float:
-    return found[policy, rate].errors.all
+    return found[policy, rate].errors.error_all
 
 
 @pytest.mark.proof
@@ -160,7 +160,7 @@ def test_windows_compare_as_claimed(found: Found) -> None:
 @pytest.mark.proof
 def test_errors_of_the_most_important_pages_compare_as_claimed(found: Found) -> None:
     def top10(policy: WindowPolicy, rate: float) -> float:
-        return found[policy, rate].errors.top10
+        return found[policy, rate].errors.error_top10
 
     assert of_all(found, VARIABLE_8, CALM) < 2
     assert top10(VARIABLE_4, CALM) > 1.5 * top10(VARIABLE_8, CALM)
@@ -206,7 +206,7 @@ def test_interpolation_beats_the_other_windows_of_the_paper_from_a_cold_start() 
     points = drawn_windows(
         graphs, policies=policies, rates=[0.01], starts=[cold, full], progress=lambda _: None
     )
-    errors = {(point.warm_up, point.policy): point.errors.all for point in points}
+    errors = {(point.warm_up, point.policy): point.errors.error_all for point in points}
     for policy in policies[1:]:
         assert errors[0, INTERPOLATION_8] < errors[0, policy], policy
         assert errors[full.warm_up, policy] < errors[0, policy]
@@ -223,10 +223,10 @@ def test_points_of_draws_are_means_with_standard_errors() -> None:
         watched(graph, [VARIABLE_4], [BUSY], replace(start, seed=5 + draw))[VARIABLE_4, BUSY]
         for draw, graph in enumerate(graphs)
     ]
-    found = np.array([draw.errors.top10 for draw in drawn])
-    assert point.errors.top10 == pytest.approx(found.mean())
+    found = np.array([draw.errors.error_top10 for draw in drawn])
+    assert point.errors.error_top10 == pytest.approx(found.mean())
     assert point.standard_error is not None
-    assert point.standard_error.top10 == pytest.approx(found.std(ddof=1) / 3**0.5)
+    assert point.standard_error.error_top10 == pytest.approx(found.std(ddof=1) / 3**0.5)
     assert point.measures_per_page == pytest.approx(np.mean([d.measures_per_page for d in drawn]))
     assert told == sorted(told)
     (alone,) = drawn_windows(
@@ -259,7 +259,7 @@ def test_a_default_history_helps_important_pages_and_harms_the_mean_of_all() -> 
     for policy in policies:
         with_history = replace(policy, default_history=True)
         assert calm[with_history, 0].errors == calm[policy, 0].errors
-        assert busy[with_history, 0].errors.top10 < busy[policy, 0].errors.top10
+        assert busy[with_history, 0].errors.error_top10 < busy[policy, 0].errors.error_top10
     assert of_all(busy, both[3], 0) > of_all(busy, INTERPOLATION_8, 0)
     assert [str(policy) for policy in both[2:]] == ["static+history", "interpolation 8+history"]
 

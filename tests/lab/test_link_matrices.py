@@ -86,9 +86,9 @@ def test_the_curves_are_measured_against_the_eigenvector_of_numpy(name: str) -> 
     found = convergence(
         graph, weights, strategies=list(KNOWN_WEB_ORDERS), laps=100, seed=1, progress=unreported
     )
-    assert found[0].errors[-1].all < 1e-3  # off-line
+    assert found[0].errors[-1].error_all < 1e-3  # off-line
     for series in found:
-        assert series.errors[-1].all < series.errors[0].all / 10
+        assert series.errors[-1].error_all < series.errors[0].error_all / 10
 
 
 def test_a_link_gets_its_part_of_the_row_to_the_atom() -> None:
@@ -111,6 +111,6 @@ def test_equal_weights_are_a_graph_without_weights() -> None:
         for given in (equal, None)
     ]
     for one, other in zip(*curves, strict=True):
-        assert [lap.all for lap in one.errors] == pytest.approx(
-            [lap.all for lap in other.errors], rel=1e-4
+        assert [lap.error_all for lap in one.errors] == pytest.approx(
+            [lap.error_all for lap in other.errors], rel=1e-4
         )

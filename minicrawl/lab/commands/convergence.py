@@ -86,7 +86,12 @@ def _show_convergence(graph: Csr, series: Sequence[curves.Series]) -> None:
         f"Spread of the relative errors of all pages after lap {len(series[0].errors)}",
         ["strategy, estimator", "mean, %", "deviation, %", "pages above twice the mean, %"],
         (
-            [curve.label, f"{last.all:.2f}", f"{last.deviation:.2f}", f"{last.above_twice:.1f}"]
+            [
+                curve.label,
+                f"{last.error_all:.2f}",
+                f"{last.deviation:.2f}",
+                f"{last.above_twice:.1f}",
+            ]
             for curve in series
             for last in curve.errors[-1:]
         ),

@@ -43,7 +43,7 @@ def about(graph: Csr) -> str:
 
 def pair(errors: EstimateErrors) -> str:
     """Format the errors of all pages and of important ones."""
-    return f"{in_percent(errors.all)}/{in_percent(errors.top10)}"
+    return f"{in_percent(errors.error_all)}/{in_percent(errors.error_top10)}"
 
 
 def in_percent(error: float) -> str:

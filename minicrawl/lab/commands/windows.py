@@ -124,7 +124,7 @@ def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
         for point in points:
             if point.warm_up == warm_up:
                 rows.setdefault(str(point.policy), []).append(point)
-        for pages, caption in (("all", ""), ("top10", web_choice.about(graph))):
+        for pages, caption in (("error_all", ""), ("error_top10", web_choice.about(graph))):
             show_table(
                 f"Relative error in %, {PAGES_SHOWN[pages]}, {start}, by share that changes",
                 ["policy", *(f"{rate:.3g}" for rate in rates), "measures"],
@@ -140,7 +140,7 @@ def _show_windows(graph: Csr, points: Sequence[WindowPoint]) -> None:
             )
 
 
-PAGES_SHOWN = {"all": "all pages", "top10": "important pages"}
+PAGES_SHOWN = {"error_all": "all pages", "error_top10": "important pages"}
 """Pages by their field of `EstimateErrors`."""
 
 
