@@ -36,6 +36,13 @@ OWN_OPTIONS = "Options"
 Command = Callable[..., Any]
 
 
+def refuse(conflicts: Mapping[str, object]) -> None:
+    """Raise UsageError if any of these holds, with its key as the reason."""
+    for why, holds in conflicts.items():
+        if holds:
+            raise click.UsageError(why)
+
+
 class Number(click.FloatRange):
     """A finite number within bounds."""
 

@@ -115,10 +115,6 @@ def walk_of(
     precision: type[np.float32 | np.float64],
 ) -> Walk:
     """Return the walk. Without damping, each page has one more link, to the virtual page."""
-    if damping is None and dangling is not Dangling.VIRTUAL:
-        raise UsageError("a walk without damping needs the virtual page")
-    if damping is not None and not 0 <= damping < 1:
-        raise UsageError(f"damping must be 0 or more and below 1, not {damping}")
     links = Adjacency(graph, weights)
     if weights is None:
         strengths = graph.out_degrees().astype(np.float64)
@@ -271,12 +267,6 @@ class PageRankOptions:
     tolerance: float = TOLERANCE
     most_iterations: int = 1000
     precision: str = "double"
-
-    def __post_init__(self) -> None:
-        if not self.tolerance > 0:
-            raise UsageError(f"the tolerance must be above 0, not {self.tolerance}")
-        if self.most_iterations < 1:
-            raise UsageError(f"a rank needs at least 1 round, not {self.most_iterations}")
 
 
 USUAL = PageRankOptions()

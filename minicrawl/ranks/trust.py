@@ -85,10 +85,6 @@ class TrustOptions:
     passes: int | None = None
     tolerance: float = TOLERANCE
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.damping < 1:
-            raise UsageError(f"damping must be 0 or more and below 1, not {self.damping}")
-
 
 def trust(
     graph: Csr,

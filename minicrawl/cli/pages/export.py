@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from minicrawl.archive.warc.wacz import WaczKey
 from minicrawl.cli import store_options
-from minicrawl.cli.options import ListOption, graph_of_option, refuse_without_text
+from minicrawl.cli.options import ListOption, graph_of_option, refuse, refuse_without_text
 from minicrawl.cli.output import show_json, warn_of_exposure
 from minicrawl.cli.pages.export_output import (
     GRAPHS,
@@ -315,9 +315,7 @@ def _refuse_conflicts(suffix: str, given: Mapping[str, Any], *, is_graph: bool) 
         "--for selects pages: leave out --edges, or choose another format": given["purpose"]
         and is_graph,
     }
-    for why, is_refused in conflicts.items():
-        if is_refused:
-            raise click.UsageError(why)
+    refuse(conflicts)
 
 
 def _contents(names: str | None, suffix: str, *, edges: bool) -> list[str]:

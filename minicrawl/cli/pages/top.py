@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from minicrawl.cli import store_options
+from minicrawl.cli.options import refuse
 from minicrawl.cli.output import percent, show_json, show_list
 from minicrawl.cli.parameters import option, switch, with_options
 from minicrawl.cli.progress_bar import progress
@@ -43,21 +44,18 @@ def top(
     it is estimated from the cash that has flowed. The last line gives the error. The rank is the
     place among all known pages. `found` numbers the pages in order of discovery.
     """
-    for is_refused, why in (
-        (rising and by != OPIC, "--rising is an order of its own: leave out --by"),
-        (sites and (rising or by == RISING), "--rising is an order of pages: leave out --sites"),
-        (
-            sites and not selection.is_all,
-            "--sites cannot be combined with --host, --unread and --fetched",
-        ),
-        (sites and fold, "--fold is for pages: leave out --sites"),
-        (
-            takes_all and (sites or selection.unread),
-            "--all is for pages that were read: leave out --sites and --unread",
-        ),
-    ):
-        if is_refused:
-            raise click.UsageError(why)
+    of_pages = rising or by == RISING
+    refuse(
+        {
+            "--rising is an order of its own: leave out --by": rising and by != OPIC,
+            "--rising is an order of pages: leave out --sites": sites and of_pages,
+            "--sites cannot be combined with --host, --unread and --fetched": sites
+            and not selection.is_all,
+            "--fold is for pages: leave out --sites": sites and fold,
+            "--all is for pages that were read: leave out --sites and --unread": takes_all
+            and (sites or selection.unread),
+        }
+    )
     by = RISING if rising else by
     selection = replace(selection, by=by, only_pages=not takes_all, folds=fold)
     with snapshot(store) as view:
