@@ -19,8 +19,6 @@ from minicrawl.mcp.crawl_grant import CrawlGrant
 from minicrawl.memory.child_interpreter import child_command
 from minicrawl.store.lock import StoreLock
 
-_CRAWL_CODE = "from minicrawl.mcp.crawl_grant import main; main()"
-
 
 class CrawlTool:
     """Tool that crawls within a grant."""
@@ -57,7 +55,7 @@ class CrawlTool:
     async def _crawled(self, pages: int) -> dict[str, Any]:
         process = await asyncio.create_subprocess_exec(
             *child_command(
-                _CRAWL_CODE,
+                "from minicrawl.mcp.crawl_grant import main; main()",
                 *(str(self._store), str(pages), *self._grant.below),
                 end_by=signal.SIGINT,  # it keeps what it has
             ),

@@ -48,13 +48,10 @@ if TYPE_CHECKING:
     from minicrawl.crawl.hooks import OnPage
     from minicrawl.crawl.start.preview import FirstHost, Preview
 
-HOST_HEADINGS = ("delay", "host", "robots.txt")
-PAGE_HEADINGS = ("turn", "cash", "action", "url")
 SHOWN_FIRST = 20
 SHOWN_TOP = 10
 _ARGUMENTS = f"{__name__}.arguments"
 _NO_STORE = "no store at {}: there is nothing to resume"
-_NOT_TO_RESUME = ("--fresh", "-")
 _SEEN_BY_ALL = "is visible to all users of this machine in the list of processes"
 _HIDES_LOGIN = {"proxy": "@FILE", "auth": "HOST=@FILE", "bearer": "HOST=@FILE"}
 """Settings with logins, and the form of value that keeps the login in a file."""
@@ -209,7 +206,7 @@ def _show_preview(preview: "Preview", scope: Scope) -> None:
     )
     click.echo()
     hosts = ((f"{host.delay_s:g} s", host.origin, _robots(host)) for host in preview.hosts)
-    show_list(HOST_HEADINGS, hosts, texts=2)
+    show_list(("delay", "host", "robots.txt"), hosts, texts=2)
     click.echo()
     silent = {host.origin for host in preview.hosts if host.rules is None and host.trouble is None}
     turns = []
@@ -217,7 +214,7 @@ def _show_preview(preview: "Preview", scope: Scope) -> None:
         action = "wait" if origin(page.url) in silent else "fetch"
         action = action if page.refusal is None else page.refusal.label
         turns.append((f"{turn:,}", units(page.cash), action, page.url))
-    show_list(PAGE_HEADINGS, turns, texts=1)
+    show_list(("turn", "cash", "action", "url"), turns, texts=1)
     click.echo("\nonly robots.txt was fetched, and nothing was written")
 
 
@@ -261,7 +258,7 @@ def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
 
 def resume_command(arguments: tuple[str, ...]) -> str:
     """Return the command to print and store: without --fresh, stdin, which is gone, and secrets."""
-    repeated = [word for word in _without_secrets(arguments) if word not in _NOT_TO_RESUME]
+    repeated = [word for word in _without_secrets(arguments) if word not in ("--fresh", "-")]
     return shlex.join([PROGRAM, "crawl", *repeated])
 
 

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from minicrawl.report.links.written_links import WrittenLink
     from minicrawl.report.states.explanation import Explanation
 
-SOURCE_HEADINGS = ("cash given", "share", "by")
-FETCH_HEADINGS = ("fetched at", "status", "outcome", "detail")
-LINK_HEADINGS = ("importance", "state", "url")
 
 MOST_SHOWN = 100
 
@@ -54,14 +51,14 @@ def explain(url: str, store: Path, as_json: bool) -> None:
     if explanation.givers:
         click.echo()
         sources = ((units(row.amount), f"{row.share:.1%}", row.url) for row in explanation.givers)
-        show_list(SOURCE_HEADINGS, sources, texts=1)
+        show_list(("cash given", "share", "by"), sources, texts=1)
     if explanation.fetches:
         click.echo()
         fetches = (
             (short_time(row.at), str(row.status or "-"), row.outcome, row.detail)
             for row in explanation.fetches
         )
-        show_list(FETCH_HEADINGS, fetches, texts=2)
+        show_list(("fetched at", "status", "outcome", "detail"), fetches, texts=2)
 
 
 def _facts(explanation: "Explanation") -> Iterator[tuple[str, str]]:
@@ -153,4 +150,4 @@ def _show_links(linked: "Linked", as_json: bool) -> None:
     if linked.pages:
         click.echo()
         rows = ((percent(page.importance), page.state, page.url) for page in linked.pages)
-        show_list(LINK_HEADINGS, rows, texts=1)
+        show_list(("importance", "state", "url"), rows, texts=1)

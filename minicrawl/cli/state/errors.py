@@ -12,12 +12,6 @@ from minicrawl.report.states.errors import KINDS, errors as find_errors
 from minicrawl.report.waiting_pages import waiting
 from minicrawl.states import State
 
-KIND_HEADINGS = ("pages", "requests", "share", "kind", "meaning", "remedy")
-HOST_HEADINGS = ("pages", "mostly", "host", "last detail")
-PAGE_HEADINGS = ("requested at", "status", "kind", "url", "detail")
-WAITING_HEADINGS = ("rank", "key", "given", "cash", "depth", "in-links", "url")
-NO_FAILURES = "no failures"
-
 
 @click.command()
 @click.option(
@@ -48,21 +42,21 @@ def errors(store: Path, kinds: tuple[str, ...], host: str | None, n: int, as_jso
             (f"{kind.pages:,}", f"{kind.requests:,}", f"{kind.share:.1%}", *kind[:1], *kind[4:])
             for kind in report.kinds
         ]
-        show_list(KIND_HEADINGS, lines, texts=2)
+        show_list(("pages", "requests", "share", "kind", "meaning", "remedy"), lines, texts=2)
         if report.pages:
             click.echo()
             hosts = (
                 (f"{host.pages:,}", host.kind, host.host, host.detail) for host in report.hosts
             )
-            show_list(HOST_HEADINGS, hosts, texts=2)
+            show_list(("pages", "mostly", "host", "last detail"), hosts, texts=2)
             click.echo()
             pages = (
                 (short_time(at or "never"), str(status or "-"), kind, url, detail)
                 for url, kind, status, detail, at in report.pages
             )
-            show_list(PAGE_HEADINGS, pages, texts=2)
+            show_list(("requested at", "status", "kind", "url", "detail"), pages, texts=2)
     else:
-        click.echo(NO_FAILURES)
+        click.echo("no failures")
 
 
 @click.command()
@@ -94,4 +88,4 @@ def frontier(store: Path, n: int, as_json: bool) -> None:
                 )
                 for page in waiting(view, n)
             )
-            show_list(WAITING_HEADINGS, lines, texts=1)
+            show_list(("rank", "key", "given", "cash", "depth", "in-links", "url"), lines, texts=1)

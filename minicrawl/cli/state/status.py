@@ -26,8 +26,6 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.errors import cuts
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate
 
-STORED_HEADINGS = ("number", "of", "size", "part")
-
 _PATIENCE_S = 2.0
 UNKNOWN = "-"
 _KIB = 1024
@@ -106,7 +104,7 @@ def status(
     if parts:
         click.echo()
         lines = [(f"{part.number:,}", part.of, _size(part.bytes), part.part) for part in parts]
-        show_list(STORED_HEADINGS, lines, texts=1)
+        show_list(("number", "of", "size", "part"), lines, texts=1)
     if sample is not None:
         click.echo()
         show_facts(sample_facts(sample, time.time()))
