@@ -226,21 +226,6 @@ def test_the_bound_holds_with_few_links_and_one_target_of_jumps(
 # ---------------------------------------------------------------- what is refused
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"damping": 1.0}, "damping .*not 1.0"),
-        ({"damping": -0.1}, "damping .*not -0.1"),
-        ({"damping": None}, "virtual page"),
-        ({"tolerance": 0.0}, "tolerance .*0"),
-        ({"most_iterations": 0}, "1 round"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        pagerank(graph_of(2, [(0, 1)]), options=PageRankOptions(**options))  # type: ignore[arg-type]  # they are its fields
-
-
 @pytest.mark.parametrize("jumps", [[0, 0], [1, -1], [np.nan, 1], [np.inf, 1]])
 def test_jumps_without_a_positive_sum_are_refused(jumps: list[float]) -> None:
     with pytest.raises(UsageError, match="at least one above 0"):
@@ -468,14 +453,9 @@ def test_seeds_are_the_best_of_a_rank(by: str, wanted: int) -> None:
     assert chosen_seeds(graph, None, by, 1) == [wanted]
 
 
-@pytest.mark.parametrize(
-    ("seeds", "damping", "message"), [([], 0.5, "one trusted page"), ([0], 1.0, "below 1, not 1")]
-)
-def test_trust_without_seeds_or_damping_is_refused(
-    seeds: list[int], damping: float, message: str
-) -> None:
-    with pytest.raises(UsageError, match=message):
-        trust(graph_of(2, [(0, 1)]), seeds, options=TrustOptions(damping=damping))
+def test_trust_without_seeds_is_refused() -> None:
+    with pytest.raises(UsageError, match="one trusted page"):
+        trust(graph_of(2, [(0, 1)]), [])
 
 
 def test_distrust_passes_backwards_from_bad_pages() -> None:
