@@ -266,6 +266,8 @@ def _rows(
             f"{middle.cpu_s:.2f}",
             f"{middle.peak_mb:,.0f}",
             f"{middle.requests:.2f}",
+            f"{middle.pages_a_second * middle.requests:,.0f}",
+            f"{middle.cpu_s / middle.requests:.2f}",
             *([""] * 2 if theirs is ours else (f"{ratio:.3g} ×" for ratio in ratios)),
         )
 
@@ -301,8 +303,8 @@ def main(
         f"links in {parse_ms(some):.2f} ms.",
         "",
         "| shape | crawler | pages/s | from, to | CPU s per 1,000 | peak MB | requests a page "
-        "| minicrawl's pace | its CPU time |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| requests/s | CPU ms a request | minicrawl's pace | its CPU time |",
+        f"| --- | --- {'| ---: ' * 9}|",
         *lines,
     ]
     tell(lines, "real pages", into)
