@@ -7,8 +7,8 @@ kinds of pages have no main box:
     index, shop, service   a short box, and twice its text outside: keeps all but the frames
     text of scripts        most text is in `noscript` or hidden: is read once more with that
 
-A page that calls itself an article is not of the first kind. Of a page with a few lines, shares say
-nothing.
+A page that calls itself an article is not of the first kind, unless it is a few lines above cards.
+Of a page with a few lines, shares say nothing.
 """
 
 import re
@@ -28,6 +28,7 @@ from minicrawl.text.hints import (
 )
 from minicrawl.text.main_box import (
     NO_PLACES,
+    SENTENCE,
     SitePlaces,
     drop_children,
     find_main,
@@ -36,12 +37,21 @@ from minicrawl.text.main_box import (
     keep_main,
     known_box,
 )
-from minicrawl.text.posts import drop_shared, has_article, ignore_names, is_forum, posts_of
+from minicrawl.text.posts import (
+    drop_shared,
+    has_article,
+    has_cards,
+    ignore_names,
+    is_forum,
+    posts_of,
+)
 
 _FEWEST = 140
 """Letters of a main text; a page that has fewer is an index, or its hints mislead."""
 _SHORT_MAIN, _OF_WIDE = 1000, 0.5
 """Letters of a main text, and its share of all outside frames, that are too few for a main box."""
+_INTRODUCTION = 3
+"""Paragraphs of the main text of an index at most, if it calls itself an article."""
 _OF_ALL = 0.3
 """Share of the text with unseen text below which that is the main text."""
 _LITTLE = 600
@@ -95,8 +105,10 @@ def _is_product(markup: str, kind: str) -> bool:
 def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
     """Mark the runs that are not of the main text, and return the letters of the others."""
     posts = posts_of(boxes)
+    has_comments = False
     if posts and has_article(boxes, posts):
-        is_article = is_article or boxes[posts[0].start].hint == FRAME_NAME  # posts are comments
+        has_comments = boxes[posts[0].start].hint == FRAME_NAME
+        is_article = is_article or has_comments
     elif posts and (not is_article or is_forum(boxes, posts)):
         is_article = False
         ignore_names(boxes, posts)
@@ -106,10 +118,13 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
         if letters >= _FEWEST:
             break
     is_known = places.main and known_box(boxes, places.main)
-    if not is_known and letters < (_FEWEST if is_article else _SHORT_MAIN):
+    if not is_known and letters < _SHORT_MAIN:
         dropped = [box.is_dropped for box in boxes]
+        paragraphs = sum(run.letters >= SENTENCE for run in runs(boxes))
         _keep_wide(boxes, places.repeated)
-        if not _is_too_little(letters, _letters(boxes), _OF_WIDE):
+        may_be_index = paragraphs <= _INTRODUCTION and not has_comments
+        is_wide = letters < _FEWEST or not is_article or (may_be_index and has_cards(boxes))
+        if not (is_wide and _is_too_little(letters, _letters(boxes), _OF_WIDE)):
             for box, is_dropped in zip(boxes, dropped, strict=True):
                 box.is_dropped = is_dropped
     if posts:

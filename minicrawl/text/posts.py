@@ -18,7 +18,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from minicrawl.text.boxes import Box
+from minicrawl.text.boxes import Box, runs
 from minicrawl.text.hints import (
     FRAME_NAME,
     NAME_OF_POST,
@@ -29,7 +29,7 @@ from minicrawl.text.hints import (
     TEASER,
     words,
 )
-from minicrawl.text.main_box import SENTENCE, drop_frames
+from minicrawl.text.main_box import SENTENCE, SHORT, drop_frames
 
 _TAGS = words("article dd details div li section table td tr")
 _FEWEST, _SHORTEST = 3, 40
@@ -38,6 +38,8 @@ _LITTLE = 300
 """Worth of a page below which nothing is a thread, and of an article beside a thread."""
 _MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
 """Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
+_OF_CARD = 0.35
+"""Share of the letters of all cards at most in one."""
 _SHARED, _SHARED_OF_BOX = 0.34, 0.25
 """Share of the posts that have a text in common, and of such letters in a box without sentences."""
 _NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
@@ -107,6 +109,26 @@ def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
 def is_forum(boxes: list[Box], posts: Sequence[range]) -> bool:
     """Return True if the posts are named for a forum, which may call itself an article."""
     return _NAME_OF_FORUM.search(_name(boxes[posts[0].start])) is not None
+
+
+def has_cards(boxes: list[Box]) -> bool:
+    """Return True if siblings with links, such as the cards of an index, have most of the text."""
+    total = sum(run.letters for run in runs(boxes))
+    for box in boxes:
+        cards = defaultdict[str, list[int]](list)
+        for child in box.boxes:
+            if child.tag in _TAGS and child.linked and not child.is_dropped:
+                cards[child.tag].append(child.letters)
+        for letters in cards.values():
+            long = [number for number in letters if number >= SHORT]
+            whole = sum(long)
+            if (
+                len(long) > _FEWEST
+                and _MOST * total <= whole <= total
+                and max(long) <= _OF_CARD * whole
+            ):
+                return True
+    return False
 
 
 def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:

@@ -203,6 +203,7 @@ def test_a_shop_keeps_its_cards_and_an_article_drops_them() -> None:
     assert lines(f"{about}{cards(20)}{foot}").count(TEA) == 20
     said = "<meta property=og:type content=article>"
     assert TEA not in lines(f"{said}{article(inside=f'<p>{OTHER}' * 3)}{cards(20)}{foot}")
+    assert lines(f"{said}{about}{cards(20)}{foot}").count(TEA) == 20
 
 
 def thread(count: int, *, name: str) -> str:
