@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError
-from minicrawl.cluster.records import STATE_KEY, StateRecord
 from minicrawl.config import Settings
 from minicrawl.errors import UsageError, needs
 from minicrawl.fetch.tls.contexts import covers
@@ -132,7 +131,7 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
 
 @asynccontextmanager
 async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[ClusterEngine]:
-    """Open the engine of the crawl, or of the one that goes on in its place; close it on exit.
+    """Open the engine, and close it on exit.
 
     Raises UsageError if the servers refuse us, or, with `makes` false, if they have no such crawl;
     otherwise an absent crawl is made.
@@ -142,9 +141,6 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
     except EngineError as error:
         raise UsageError(str(error)) from error
     try:
-        while (state := StateRecord.of(await engine.get(STATE_KEY))) and state.continued_as:
-            await engine.close()
-            engine = await connect_engine(replace(access, name=state.continued_as), makes=makes)
         yield engine
     finally:
         await engine.close()

@@ -9,6 +9,7 @@ import asyncio
 import json
 import ssl
 from contextlib import suppress
+from dataclasses import replace
 from random import SystemRandom
 from typing import Any
 
@@ -25,6 +26,7 @@ from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
 from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.streams import Streams
+from minicrawl.cluster.records import STATE_KEY, StateRecord
 from minicrawl.cluster.server_versions import ServerFacts, Version, as_text, as_version, refusal
 
 
@@ -138,22 +140,28 @@ async def await_answer(settings: ClusterAccess) -> None:
 
 
 async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
-    """Connect and return the engine. Create the shared streams, unless they exist.
+    """Connect, and return the engine of the crawl, or of the one that goes on in its place.
 
-    With `makes` false nothing is created, and a crawl that does not exist is refused.
+    Shared streams that do not exist are created. With `makes` false nothing is created, and a crawl
+    that does not exist is refused.
     """
     client = client_for(settings)
     jetstream = JetStreamClient(client, settings)
     await _open_connection(client, jetstream, settings)
-    streams = Streams(jetstream, settings)
     try:
         if why := refusal(_version_of(client)):
             raise EngineError(f"{settings.shown}: {why}")
-        await (streams.open_common() if makes else streams.check_common())
+        while True:
+            streams = Streams(jetstream, settings)
+            await (streams.open_common() if makes else streams.check_common())
+            engine = NatsEngine(jetstream, streams)
+            state = StateRecord.of(await engine.get(STATE_KEY))
+            if state is None or not state.continued_as:
+                return engine
+            settings = replace(settings, name=state.continued_as)
     except BaseException:
         await client.close()
         raise
-    return NatsEngine(jetstream, streams)
 
 
 async def _open_connection(
