@@ -106,7 +106,6 @@ _CHECKS: Mapping[object, Callable[[Any], bool]] = {
     "Mapping[int, AddressPart]": lambda value: _is_table(
         value, lambda part: type(part) is list and list(map(_CHECKS["int"], part)) == [True, True]
     ),
-    "tuple[str, ...]": lambda value: type(value) is list and all(map(_CHECKS["str"], value)),
 }
 """Checks of values, by the annotations of their fields, which are text since nobody evaluates them.
 """
@@ -117,8 +116,6 @@ def _checked(kind: object, value: Any) -> Any:
         raise ValueError(f"{value!a:.60} is not a valid {kind}")
     if kind == "Mapping[int, AddressPart]":
         return {int(key): AddressPart(*part) for key, part in value.items()}
-    if kind == "tuple[str, ...]":
-        return tuple(value)
     return {int(key): count for key, count in value.items()} if "[int" in str(kind) else value
 
 
@@ -237,13 +234,6 @@ class AddressRecord(Record):
         # rate that it promises.
         if sum(part.part for part in self.parts.values()) > WHOLE:
             raise ValueError("the parts add up to more than the whole")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddressList(Record):
-    """Addresses that a shard must examine."""
-
-    addresses: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from random import sample
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -104,7 +105,7 @@ class ShardAddresses:
     async def run(self) -> None:
         """Examine the records of wanted and notified addresses, for ever."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._hear())
+            group.create_task(self._records.listen(self._to_examine.put_nowait))
             group.create_task(self._examine_again())
             while True:
                 name = await self._to_examine.get()
@@ -114,20 +115,17 @@ class ShardAddresses:
                     self._examining[name] = False
                     group.create_task(self._examine_until_done(name))
 
-    async def _hear(self) -> None:
-        async for name in self._records.notifications():
-            self._to_examine.put_nowait(name)
-
     async def _examine_again(self) -> None:
         """Examine shared addresses that are unused here, or of which we have no part, for ever.
 
-        Other shards may have been killed before they gave their parts up, or notified us.
+        Other shards may have been killed before they gave their parts up. One other address at a
+        time is examined as well, as we may not have heard that parts have become free.
         """
         while True:
             await asyncio.sleep(IDLE_S / 2)
-            for name in tuple(self._shared):
-                if not self._parts[name] or not self._is_used(name):
-                    self._to_examine.put_nowait(name)
+            used = [name for name in self._shared if self._parts[name] and self._is_used(name)]
+            for name in (*(self._shared - {*used}), *sample(used, min(1, len(used)))):
+                self._to_examine.put_nowait(name)
 
     def _is_used(self, name: str) -> bool:
         since = self._context.clock.now() - IDLE_S

@@ -178,8 +178,8 @@ async def test_an_address_with_an_invalid_record_gets_no_requests_and_a_warning(
     hold: Hold, servers: FakeServers, record: bytes
 ) -> None:
     await FakeEngine(servers).put(f"{ADDRESS_PREFIX}{ADDRESS}", record)
-    await FakeEngine(servers).put("look.0.at", b"[" * 9000)
     one = hold(0)
+    await FakeEngine(servers).broadcast("look.0.at", b"[" * 9000)
     one.want()
     await until(lambda: bool(one.heard))
     assert isinstance(one.heard[0], Warned)

@@ -1,6 +1,5 @@
 """Shards and parts of addresses are assigned evenly, with as few moves as that takes."""
 
-import json
 from collections import Counter
 from random import Random
 
@@ -11,7 +10,6 @@ from minicrawl.cluster.assignment import assignment, shards_to_notify, with_own_
 from minicrawl.cluster.records import (
     MOST_BYTES,
     WHOLE,
-    AddressList,
     AddressPart,
     AddressRecord,
     KeyEntry,
@@ -138,9 +136,3 @@ def test_a_packed_record_is_read_back_unchanged(parts: dict[int, AddressPart]) -
 def test_invalid_records_are_refused(data: bytes) -> None:
     with pytest.raises(RecordError):
         AddressRecord.unpack("address.a", data)
-
-
-@pytest.mark.parametrize("addresses", ["1", [1], ["a\n"], ["x" * 2000]])
-def test_a_list_has_addresses_of_one_line_only(addresses: object) -> None:
-    with pytest.raises(RecordError):
-        AddressList.unpack("look.1.at", json.dumps({"addresses": addresses}).encode())
