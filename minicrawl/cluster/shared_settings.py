@@ -68,12 +68,8 @@ _OF_ONE_MACHINE = {
     "deterministic": "the order depends on when batches of other shards arrive",
 }
 """Settings that a cluster refuses, and why."""
-USUAL: dict[str, object] = {"keep": "none", "strategy": "greedy"}
-"""Defaults that differ in a cluster.
-
-Archived pages would all go through the servers, and pages that other shards made known have no
-siblings.
-"""
+USUAL: dict[str, object] = {"keep": "none"}
+"""Defaults that differ in a cluster: archived pages would all go through the servers."""
 _TERMS = "the terms of this cluster"
 LIVE = frozenset(("pages", *OF_A_RUN))
 """Settings that may change while the crawl runs."""

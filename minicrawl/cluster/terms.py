@@ -66,14 +66,13 @@ async def start_or_join(
         if not named:
             raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
         identity = token_hex(8)
-        by_value = {"strategy": "siblings"} if "score" in settings else {}
         terms = TermsRecord(
             id=identity,
             format=FORMAT,
             schema=schema.VERSION,
             version=__version__,
             shards=shards or DEFAULT_SHARDS,
-            settings=USUAL | by_value | settings,
+            settings=USUAL | settings,
             seeds=f"seeds-{identity}",
         )
         check_terms(terms, own)

@@ -111,7 +111,7 @@ class Order:
         "Order of fetching: most cash first (greedy), greedy adjusted by what pages found "
         "together with a page have led to (siblings), first found first (breadth-first), or "
         "random. Revisits go by cash x probability of change (greedy, siblings) or in a fixed "
-        "cycle (breadth-first). In a cluster, the default is greedy.",
+        "cycle (breadth-first).",
         kept=True,
     )
     order_by: str = setting(

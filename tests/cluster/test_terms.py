@@ -19,7 +19,7 @@ from tests.cluster.fake_engine import FakeEngine
 pytestmark = pytest.mark.anyio
 
 SEEDS = ["http://a.example/", "http://b.example/"]
-USUAL = {"keep": "none", "strategy": "greedy"}
+USUAL = {"keep": "none"}
 """Settings of a cluster whose user gave none."""
 
 
@@ -145,7 +145,7 @@ async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
     begun = await start_or_join(engine, given(), SEEDS)
     await steering.stop(engine)
     with pytest.raises(UsageError, match=why):
-        await start_or_join(engine, given(**{"strategy": "siblings"} | settings), [])
+        await start_or_join(engine, given(**settings), [])
     found = await engine.get(TERMS_KEY)
     assert found is not None
     assert found.value == begun.pack()
@@ -170,19 +170,12 @@ async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the
     assert effective_settings(again, {}) == (USUAL, "")
 
 
-@pytest.mark.parametrize(
-    ("settings", "kept"),
-    [
-        ({"keep": "pages"}, {"keep": "pages"}),
-        ({"score": ["words:a"]}, {"score": ["words:a"], "strategy": "siblings"}),
-    ],
-    ids=["pages", "scored pages are ordered by siblings"],
-)
+@pytest.mark.parametrize("settings", [{"keep": "pages"}, {"score": ["words:a"]}])
 async def test_a_crawl_has_the_settings_of_its_user_and_joins_without_them(
-    engine: FakeEngine, settings: dict[str, Any], kept: dict[str, object]
+    engine: FakeEngine, settings: dict[str, Any]
 ) -> None:
     begun = await start_or_join(engine, given(**settings), SEEDS)
-    assert begun.settings == {**USUAL, **kept}
+    assert begun.settings == {**USUAL, **settings}
     assert await start_or_join(engine, given(), SEEDS) == begun
 
 

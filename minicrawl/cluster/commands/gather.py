@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +28,6 @@ from minicrawl.wording import counted, visible
 
 if TYPE_CHECKING:
     from minicrawl.cluster.gathering.gather import Gathered
-    from minicrawl.cluster.gathering.resharding import Resharded
 
 _DIGEST_BYTES = 8
 
@@ -78,7 +78,7 @@ def reshard(shards: int, settings: Settings, as_json: bool) -> None:
     """
     from minicrawl.cluster.gathering.resharding import name_of_continuation, reshard as dealt_anew
 
-    async def run() -> "Resharded":
+    async def run() -> "Gathered":
         async with opened(access, makes=False) as engine:
             new = replace(access, name=name_of_continuation(engine))
             async with opened(new) as target:
@@ -88,15 +88,9 @@ def reshard(shards: int, settings: Settings, as_json: bool) -> None:
     with scratch("reshard") as folder, progress("reshard") as report:
         made = asyncio.run(run())
     if as_json:
-        show_json(made._asdict())
+        show_json({"shards": shards, "pages": made.pages, "minted": made.minted})
     else:
-        show_facts(
-            (
-                ("shards", f"{made.shards:,}, {made.before:,} before"),
-                ("pages", f"{made.pages:,}"),
-                ("cash", f"{made.minted:,.2f} units, none missing"),
-            )
-        )
+        show_facts((("shards", f"{shards:,}"), *islice(_facts(made), 2, 4)))
 
 
 @contextmanager

@@ -42,7 +42,7 @@ from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
 from minicrawl.opic.ledger.channels import Channels
-from minicrawl.opic.ledger.ledger import FOREIGN, READ, UNREAD, Ledger
+from minicrawl.opic.ledger.ledger import FOREIGN, READ, UNREAD, Ledger, Totals
 from minicrawl.ports import Progress, unreported
 from minicrawl.states import State
 from minicrawl.store import page_columns, questions, tables
@@ -112,8 +112,10 @@ class _Dealing:
         """Write the store of a shard, and its archive if pages are kept."""
         whole = self._whole
         dealt = DealtShard(whole, self.owner_of_page == shard, self._host_of)
-        table = _DealtPages(whole, dealt, self._pots[shard], self._remainders[shard])
-        table.set_clock(self._clocks[shard], whole, dealt)
+        totals = whole.totals._replace(
+            recorded=self._clocks[shard], pot=self._pots[shard], virtual=self._remainders[shard]
+        )
+        table = _DealtPages(whole, dealt, totals)
         counters = {name: self._counters[name] for name in _SAME if name in self._counters}
         counters |= {name: parts[shard] for name, parts in self._sums.items()}
         if (end := tables.archive_end(self._connection)) is not None:
@@ -197,7 +199,8 @@ class DealtShard:
 class _DealtPages(PageTable):
     """The ledger of one shard, without cash on foreign pages."""
 
-    def __init__(self, whole: LoadedShard, dealt: DealtShard, pot: int, remainder: int) -> None:
+    def __init__(self, whole: LoadedShard, dealt: DealtShard, totals: Totals) -> None:
+        """`totals` has the shard's clock and the cash of its virtual page."""
         own, foreign = len(dealt.own), len(dealt.ids) - len(dealt.own)
         is_unread = dealt.state == State.UNREAD
         flags = np.where(is_unread, UNREAD, READ).astype(np.uint8)
@@ -207,27 +210,20 @@ class _DealtPages(PageTable):
         ledger.restore(
             array("q", keys.tobytes()),
             bytearray(flags) + bytes([FOREIGN]) * foreign,
-            whole.totals._replace(
+            totals._replace(
                 minted=0,
                 dividend=0,
-                virtual=remainder,
-                pot=pot,
                 unread=int(np.count_nonzero(is_unread)),
                 foreign=foreign,
                 abroad=0,
             ),
         )
         ledger.minted = -ledger.missing()
-        nothing = np.zeros(foreign, dtype=np.int64)
-        self.history = np.append(whole.history[dealt.is_own], nothing)
+        self.history = np.append(whole.history[dealt.is_own], np.zeros(foreign, dtype=np.int64))
         self.inlinks, self.spent = dealt.inlinks[dealt.ids], np.zeros(own + foreign, np.uint32)
-
-    def set_clock(self, recorded: int, whole: LoadedShard, dealt: DealtShard) -> None:
-        """Set the shard's clock, and convert all times to it."""
-        self.ledger.recorded = recorded
-        before, now = whole.totals, self.ledger.totals
+        before, now = whole.totals, ledger.totals
         times = retimed(whole.g_time[dealt.is_own], before, now)
-        self.g_time = np.append(times, np.full(len(self) - len(times), self.ledger.now))
+        self.g_time = np.append(times, np.full(foreign, ledger.now))
         self.measures = {
             int(dealt.pages[page]): retimed_measures(packed, whole.store.terms, before, now)
             for page, packed in whole.measures.items()

@@ -20,12 +20,12 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
 
 from minicrawl import __version__
 from minicrawl.archive.segments import Segments, place_at
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.cluster.gathering.dealing import deal
+from minicrawl.cluster.gathering.gather import Gathered
 from minicrawl.cluster.gathering.kept_store import gather_cluster
 from minicrawl.cluster.node.leases import LEASE_S
 from minicrawl.cluster.node.node import END_S
@@ -66,18 +66,6 @@ _GATHERED, _DEALT = 0.4, 0.7
 _POLL_S = 0.2
 
 
-class Resharded(NamedTuple):
-    """Report on a crawl with another number of shards."""
-
-    name: str
-    """Name under which the crawl goes on."""
-    before: int
-    shards: int
-    pages: int
-    minted: float
-    """Cash in units."""
-
-
 def name_of_continuation(engine: ClusterEngine) -> str:
     """Return a new name for the crawl of this engine."""
     return f"{engine.name.partition('--')[0][:48]}--{token_hex(4)}"
@@ -89,10 +77,10 @@ async def reshard(
     shards: int,
     folder: Path,
     progress: Progress = unreported,
-) -> Resharded:
+) -> Gathered:
     """Continue the crawl of `engine` as that of `target`, which is new, with so many shards.
 
-    The stores are written to `folder`.
+    The stores are written to `folder`. Return the report on the gathered one.
     """
     terms, _ = await terms_of(engine)
     refuse_other_version(terms)
@@ -112,7 +100,8 @@ async def reshard(
     fetched = dict[int, int]()
     for shard, store in stores.items():
         await _ship(target, shard, store)
-        fetched[shard] = await to_thread(_pages_fetched, store)
+        with reading(store) as connection:
+            fetched[shard] = int(str(tables.counters(connection).get("fetched", 0)))
         part(progress, _DEALT, 1)((shard + 1) / shards)
     # What was fetched counts as granted, or shards could be granted the same pages again.
     grants = GrantsRecord(entry=1, granted=fetched, generations={})
@@ -139,7 +128,7 @@ async def reshard(
         await _empty(target, shards)
         raise UsageError("somebody has continued the crawl meanwhile: stop it again") from None
     await _empty(engine, terms.shards)
-    return Resharded(target.name, terms.shards, shards, made.pages, made.minted)
+    return made
 
 
 async def _wait_for_nodes(engine: ClusterEngine) -> None:
@@ -165,13 +154,6 @@ async def _ship(target: ClusterEngine, shard: int, store: Path) -> None:
                 content = segments.read_bytes(place, min(PIECE_BYTES, length - offset))
                 piece = pack_piece(ArchivePiece(PieceKind.MORE, place, content))
                 last = await target.pages.append(shard, last, piece)
-
-
-def _pages_fetched(store: Path) -> int:
-    with reading(store) as connection:
-        fetched = tables.counters(connection).get("fetched", 0)
-    assert isinstance(fetched, int)
-    return fetched
 
 
 async def _empty(engine: ClusterEngine, shards: int) -> None:

@@ -61,62 +61,52 @@ async def run_node(
     """Run a node until it is stopped. If there is no crawl yet, wait for one."""
     with _locked(place.folder):
         check_disk(place.folder)
-        while await _run_in_crawl(access, place, own_settings, emit, stopped):
-            emit("the crawl has other shards now")
+        async with opened(access) as engine:
+            for caution in cautions(await engine.server_facts()):
+                emit(caution)
+            terms = await _terms_or_stop(engine, stopped, emit)
+            if terms is None:
+                return
+            check_terms(terms, own_settings)
+            state, children = CrawlState(engine, terms, place.workers), WarmChildren()
+            shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
 
+            def start(shard: int, generation: int) -> ShardProcess:
+                assert state.terms is not None, "a node has the terms before it takes a shard"
+                settings, ignored = effective_settings(state.terms, own_settings)
+                if ignored not in shown:
+                    emit(ignored)
+                    shown.add(ignored)
+                job = ShardJob(
+                    shard=shard,
+                    shards=terms.shards,
+                    run=state.state.run,
+                    access=replace(access, name=engine.name),
+                    generation=generation,
+                    folder=place.folder,
+                    settings={**settings, "workers": state.workers_of(place.name)},
+                    own_settings=dict(own_settings),
+                    seeds=state.terms.seeds,
+                )
+                return ShardProcess(job, children.take())
 
-async def _run_in_crawl(
-    access: ClusterAccess,
-    place: NodeConfig,
-    own_settings: Mapping[str, object],
-    emit: Tell,
-    stopped: asyncio.Event,
-) -> bool:
-    """Run the node until it is stopped, or the crawl goes on under another name: then True."""
-    async with opened(access) as engine:
-        for caution in cautions(await engine.server_facts()):
-            emit(caution)
-        terms = await _terms_or_stop(engine, stopped, emit)
-        if terms is None:
-            return False
-        check_terms(terms, own_settings)
-        state, children = CrawlState(engine, terms, place.workers), WarmChildren()
-        shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
-
-        def start(shard: int, generation: int) -> ShardProcess:
-            assert state.terms is not None, "a node has the terms before it takes a shard"
-            settings, ignored = effective_settings(state.terms, own_settings)
-            if ignored not in shown:
-                emit(ignored)
-                shown.add(ignored)
-            job = ShardJob(
-                shard=shard,
-                shards=terms.shards,
-                run=state.state.run,
-                access=replace(access, name=engine.name),
-                generation=generation,
-                folder=place.folder,
-                settings={**settings, "workers": state.workers_of(place.name)},
-                own_settings=dict(own_settings),
-                seeds=state.terms.seeds,
+            record = NodeRecord(
+                session=token_hex(8),
+                beat=0,
+                version=__version__,
+                machine=platform.node(),
+                room=place.most_shards,
+                workers=place.workers,
+                disk_free=shutil.disk_usage(place.folder).free,
             )
-            return ShardProcess(job, children.take())
-
-        record = NodeRecord(
-            session=token_hex(8),
-            beat=0,
-            version=__version__,
-            machine=platform.node(),
-            room=place.most_shards,
-            workers=place.workers,
-            disk_free=shutil.disk_usage(place.folder).free,
-        )
-        presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
-        try:
-            await Node(engine, presence, state, start, emit, stopped).run()
-        finally:
-            await children.close()
-        return bool(state.state.continued_as) and not stopped.is_set()
+            presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
+            try:
+                await Node(engine, presence, state, start, emit, stopped).run()
+            finally:
+                await children.close()
+    if state.state.continued_as and not stopped.is_set():
+        emit("the crawl has other shards now")
+        await run_node(access, place, own_settings, emit, stopped)
 
 
 async def _terms_or_stop(

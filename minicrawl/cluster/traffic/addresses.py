@@ -29,7 +29,6 @@ from minicrawl.cluster.shared_settings import refuse_what_needs_one_machine
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
 from minicrawl.crawl.start.opening import FIRST_SEEDS
@@ -208,13 +207,8 @@ class ClusterShard(NamedTuple):
         """Store the terms of the shard, and return its settings.
 
         Raises UsageError for settings that need a single machine. A shard does not converge ranks,
-        which needs all shards, and the nodes know when a limit of the whole crawl is reached. The
-        default strategy is by cash, except for values: pages that other shards made known have no
-        siblings.
+        which needs all shards, and the nodes know when a limit of the whole crawl is reached.
         """
-        if not (loaded.is_given(BY_NAME["strategy"]) or loaded.settings.order.score):
-            by_cash = loaded.settings.with_values({"strategy": "greedy"})
-            loaded = replace(loaded, settings=by_cash)
         settings = loaded.settings
         refuse_what_needs_one_machine(settings)
         store.agree(replace(store_terms(settings), shard=self.place.number, shards=self.place.of))

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -16,8 +15,6 @@ from minicrawl.cluster.cash_threshold import gathered_together
 from minicrawl.cluster.channels.audit import faults, under_way
 from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.addresses import ClusterShard
-from minicrawl.cluster.traffic.exchange import BatchExchange
-from minicrawl.config import load
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.books import StepKind
@@ -25,7 +22,6 @@ from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.report.integrity.audit import audit
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from minicrawl.store.writer import StoreWriter
 from tests.cluster.crawl.crawling import (
     ShardedCrawl,
     frontier_of,
@@ -245,15 +241,6 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
     asyncio.run(disturbed())
     assert servers.waiting[1] == []
     assert any("invalid batch" in str(event) for event in warnings)
-
-
-def test_shards_use_the_order_by_siblings_only_if_the_user_chooses_it(tmp_path: Path) -> None:
-    engine, place = FakeEngine(), ShardPlace(0, SHARDS)
-    setup = ClusterShard(place, BatchExchange(engine, place, 1), AddressRecords(engine, place, 1))
-    for number, given in enumerate(({}, {"strategy": "siblings"})):
-        with closing(StoreWriter.open(tmp_path / f"{number}.db")) as store:
-            found = setup.agree(store, load(given, {}, None))
-        assert found.order.strategy == given.get("strategy", "greedy")
 
 
 @pytest.mark.slow
