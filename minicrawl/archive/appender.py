@@ -21,7 +21,6 @@ from minicrawl.archive.segments import offset_of, place_at, segment_of
 from minicrawl.errors import Damaged, Unreachable
 
 _WRITTEN_AT_ONCE = 1 << 22
-_MOST_STEP = 1 << 15
 
 
 class RecordAppender:
@@ -115,7 +114,7 @@ class RecordAppender:
                 record = with_digest_of(record, header_of(record)._replace(digest=digest))
         except Unreachable:
             # Written once more, as it cannot be compared, under a number that nobody can guess.
-            digest = next_digest(digest, SystemRandom().randrange(1, _MOST_STEP))
+            digest = next_digest(digest, SystemRandom().randrange(1, 1 << 15))
             record = with_digest_of(record, header_of(record)._replace(digest=digest))
         return record, False
 

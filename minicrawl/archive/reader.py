@@ -69,10 +69,7 @@ class ArchiveReader:
         self.begin = self.index.first = self.segments.begin(end)
 
     def remove_pruned(self) -> bool:
-        """Delete pruned segments unless others read them. Return True if none are left.
-
-        Those in an object store that does not answer are left, too.
-        """
+        """Delete pruned segments unless others read them. Return True if none are left."""
         numbers = self.segments.numbers()
         if not numbers or numbers[0] >= segment_of(self.begin):
             return True
@@ -84,7 +81,7 @@ class ArchiveReader:
                 self.segments.close()
                 try:
                     self.segments.remove_before(self.begin)
-                except Unreachable:
+                except Unreachable:  # the object store deletes them another time
                     return False
         return is_alone
 

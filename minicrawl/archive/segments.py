@@ -205,7 +205,7 @@ class Segments:
         if (file := self._handles.get(number)) is not None:
             content = os.pread(file, count, offset_of(place))
         else:
-            content = self._moved[number].read(offset_of(place), count)
+            content = self._moved[number].read_at(offset_of(place), count)
         if len(content) < count:
             raise Damaged("the file ends within it")
         return content

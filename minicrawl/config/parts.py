@@ -703,9 +703,9 @@ class Storing:
     objects: str | None = setting(
         None,
         kinds.optional(kinds.OBJECT_STORE),
-        "Move kept pages and WARC files to an object store, file by file as they get full: "
-        "s3://BUCKET/PATH, gs://..., az://... or file:///FOLDER. Commands read what they need from "
-        "there. Credentials come from the environment; none keeps files here.",
+        "Move full files of kept pages and WARC to an object store: s3://BUCKET/PATH, gs://..., "
+        "az://... or file:///FOLDER. Commands read ranges of them. Credentials come from the "
+        "environment; none keeps files here.",
         weakens=differs,
         kept=True,
     )

@@ -46,7 +46,7 @@ class S3Server:
 @pytest.fixture
 def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
     """Run the server, and name it and its credentials in the environment."""
-    server = pytest.importorskip("moto.server", reason="no S3 server: install moto[server]")
+    server = pytest.importorskip("moto.server", reason="no S3 server: install moto[s3]")
     from werkzeug.serving import make_server
 
     for name, value in (("REQUEST_S", 0.5), ("RETRIES", 1), ("RETRY_S", 1.0), ("REST_S", 0.0)):

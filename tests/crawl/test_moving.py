@@ -22,7 +22,7 @@ import minicrawl.archive.objects.bucket as bucket
 import minicrawl.crawl.record.archiving as archiving
 import minicrawl.crawl.record.moving as moving
 archiving.open_archive.__defaults__ = (20_000,)
-moving.PAUSE_S = moving.LONGEST_PAUSE_S = 0.05
+moving.PAUSE_S = moving.TROUBLE_PAUSE_S = 0.05
 bucket.REQUEST_S, bucket.RETRIES, bucket.REST_S = 1.0, 0, 0.0
 from minicrawl.__main__ import main
 sys.exit(main())

@@ -4,15 +4,12 @@ or a folder (`file:///`).
 Laws: credentials come from the environment and from the usual files, are in no URL, and no message
 has them. Each call ends in time. A call that fails says in one line what to do, and for a while the
 next ones fail at once, so that a crawl is not slowed down by a store that does not answer.
-
-An object is read back in ranges, and only its own bytes prove that it is there: an answer to a put
-may be lost, and the put count all the same.
 """
 
 import os
 import re
 from collections.abc import Iterator, Mapping
-from configparser import ConfigParser
+from configparser import ConfigParser, Error as ConfigError
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import lru_cache
@@ -29,26 +26,18 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 REQUEST_S, RETRIES, RETRY_S, REST_S = 30.0, 4, 60.0, 30.0
-"""Time limit of a request; retries, and the time after which there is none; pause after a failure.
-"""
+"""Limit of a request; retries, and the time after which there is none; pause after a failure."""
 PIECE_BYTES = 8 << 20
-_PARTS_AT_ONCE = 4
-_CODE = re.compile(r"<Code>(\w+)</Code>")
-_QUERY = re.compile(r"\?\S*")
 _TROUBLES = (
     (r"ExpiredToken|TokenExpired|RequestExpired", "the credentials have expired: renew them"),
     (r"NoSuchBucket|ContainerNotFound|bucket does not exist", "no such bucket: make it"),
-    (
-        r"status code: 40[13]|Unauthenticated|PermissionDenied|AccessDenied|InvalidAccessKeyId",
-        "access is denied: check the credentials, and that they may list, get, put and delete",
-    ),
+    (r"code: 40[13]|Denied|Unauth", "access is denied: list, get, put and delete must be allowed"),
     (r"169\.254\.|MissingAccount|redential", "no credentials: set those of its provider"),
     (r"kind: Timeout|TimedOut", "no answer in time"),
     (r"ConnectionRefused|kind: Connect|dns error", "no connection"),
     (r"UnableToCanonicalize", "no such folder: make it"),
 )
 """What a text of obstore means, the first that fits."""
-_SHORT = re.compile(r"InvalidRange|status code: 416")
 
 
 class Bucket:
@@ -62,7 +51,7 @@ class Bucket:
     def put(self, key: str, file: Path) -> None:
         """Store a file, a large one in parts."""
         with self._in_words(key) as store:
-            store.put(key, file, chunk_size=PIECE_BYTES, max_concurrency=_PARTS_AT_ONCE)
+            store.put(key, file, chunk_size=PIECE_BYTES, max_concurrency=4)
             if self.url.startswith("file:"):  # which obstore leaves in the memory of the system
                 root = Path(unquote(urlsplit(self.url).path))
                 for path in (root / key, (root / key).parent, root):
@@ -102,10 +91,10 @@ class Bucket:
             if self._store is None:
                 self._store = _opened(self.url)
             yield self._store
-        except (BaseError, OSError) as error:
+        except (BaseError, OSError, ConfigError) as error:
             text = str(error)
             is_gone = isinstance(error, FileNotFoundError) and "NoSuchBucket" not in text
-            if is_gone or _SHORT.search(text):
+            if is_gone or re.search(r"InvalidRange|code: 416", text):
                 raise Damaged(f"{self.url}/{key} is gone, or has fewer bytes") from error
             # Opened anew when it has rested: credentials in a file may have been renewed.
             self._store, self._rests_until = None, monotonic() + REST_S
@@ -136,7 +125,7 @@ def _opened(url: str) -> "ObjectStore":
 
 def _aws_profile(environ: Mapping[str, str]) -> dict[str, str]:
     """Return what the files of AWS have and the environment lacks; obstore does not read them."""
-    files, folder = ConfigParser(interpolation=None), Path.home() / ".aws"
+    files, folder = ConfigParser(interpolation=None, strict=False), Path.home() / ".aws"
     files.read(environ.get("AWS_CONFIG_FILE", folder / "config"))
     files.read(environ.get("AWS_SHARED_CREDENTIALS_FILE", folder / "credentials"))
     names = set[str]()
@@ -151,9 +140,9 @@ def _aws_profile(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _trouble(text: str) -> str:
     """Return what an error of obstore means, with the server's own word for it."""
-    code = _CODE.search(text)
+    code = re.search(r"<Code>(\w+)</Code>", text)
     named = f" ({code[1]})" if code else ""
     for form, meaning in _TROUBLES:
         if re.search(form, text):
             return f"{meaning}{named}"
-    return _QUERY.sub("", " ".join(text.partition("\n\nDebug")[0].split())) + named
+    return re.sub(r"\?\S*", "", " ".join(text.partition("\n\nDebug")[0].split())) + named

@@ -18,7 +18,6 @@ deleted: so no object is forgotten, even one that a kill left behind. A file tha
 
 import json
 import re
-from collections import OrderedDict
 from contextlib import suppress
 from hashlib import file_digest
 from io import BufferedReader, RawIOBase
@@ -27,13 +26,13 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from minicrawl.archive.objects.bucket import Bucket, bucket_at
+from minicrawl.archive.record import pieces
 from minicrawl.config.values.kinds import InvalidValue, object_store_url
 from minicrawl.errors import Damaged, Unreachable
 from minicrawl.own_files import refuse_links, sync
 
 STUB = ".object"
 _BLOCK_BYTES, _MOST_BLOCKS, _MOST_AHEAD = 1 << 18, 64, 32
-_COPIED_AT_ONCE = 1 << 23
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -117,11 +116,10 @@ def remove(file: Path) -> None:
 
 
 def recall(file: Path, length: int) -> None:
-    """Bring the first bytes of a file back, and delete its object."""
-    moved, draft = MovedFile(file), file.with_name(f"{file.name}.draft")
-    with draft.open("wb") as out:
-        for begin in range(0, length, _COPIED_AT_ONCE):
-            out.write(moved.read(begin, min(_COPIED_AT_ONCE, length - begin)))
+    """Bring the first bytes of a moved file back, and delete its object."""
+    draft = file.with_name(f"{file.name}.draft")
+    with opened(file) as moved, draft.open("wb") as out:
+        out.writelines(pieces(moved, length))
     sync(draft)
     draft.rename(file)
     sync(file.parent)
@@ -133,24 +131,10 @@ def opened(file: Path) -> BufferedReader:
     try:
         return file.open("rb")
     except FileNotFoundError:
-        return BufferedReader(_MovedStream(MovedFile(file)))
+        return BufferedReader(MovedFile(file))
 
 
-class _MovedStream(RawIOBase):
-    def __init__(self, moved: "MovedFile") -> None:
-        self._moved, self._at = moved, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        content = self._moved.read(self._at, len(buffer))
-        buffer[: len(content)] = content
-        self._at += len(content)
-        return len(content)
-
-
-class MovedFile:
+class MovedFile(RawIOBase):
     """Bytes of a file in an object store, read in blocks; the last ones are in memory.
 
     Who reads on where the last block ended gets ever longer ranges, so that a scan takes few
@@ -161,14 +145,22 @@ class MovedFile:
         stub = stub_of(file)
         if stub is None:
             raise Damaged(f"{file.name} cannot be read: it does not exist")
-        self.stub = stub
-        self._blocks = OrderedDict[int, bytes]()
-        self._next, self._ahead = -1, 1
-        self._lock = Lock()
+        self._stub, self._at = stub, 0
+        self._blocks = dict[int, bytes]()
+        self._next, self._ahead, self._lock = -1, 1, Lock()
 
-    def read(self, begin: int, count: int) -> bytes:
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        content = self.read_at(self._at, len(buffer))
+        buffer[: len(content)] = content
+        self._at += len(content)
+        return len(content)
+
+    def read_at(self, begin: int, count: int) -> bytes:
         """Return the bytes from `begin`, fewer at the end of the file."""
-        count = min(count, self.stub.length - begin)
+        count = min(count, self._stub.length - begin)
         if count <= 0:
             return b""
         first, last = begin // _BLOCK_BYTES, (begin + count - 1) // _BLOCK_BYTES
@@ -177,17 +169,15 @@ class MovedFile:
         return content[begin - first * _BLOCK_BYTES :][:count]
 
     def _block(self, number: int) -> bytes:
-        if (block := self._blocks.get(number)) is not None:
-            self._blocks.move_to_end(number)
-            return block
+        if number in self._blocks:
+            return self._blocks[number]
         self._ahead = min(2 * self._ahead, _MOST_AHEAD) if number == self._next else 1
         begin = number * _BLOCK_BYTES
-        count = min(self._ahead * _BLOCK_BYTES, self.stub.length - begin)
-        content = self.stub.bucket.read(self.stub.key, begin, count)
-        for offset in range(0, count, _BLOCK_BYTES):
-            self._next = number + offset // _BLOCK_BYTES
-            self._blocks[self._next] = content[offset : offset + _BLOCK_BYTES]
-        self._next += 1
+        count = min(self._ahead * _BLOCK_BYTES, self._stub.length - begin)
+        content = self._stub.bucket.read(self._stub.key, begin, count)
+        self._next = number + self._ahead
+        for at in range(0, count, _BLOCK_BYTES):
+            self._blocks[number + at // _BLOCK_BYTES] = content[at : at + _BLOCK_BYTES]
         while len(self._blocks) > _MOST_BLOCKS:
-            self._blocks.popitem(last=False)
+            del self._blocks[next(iter(self._blocks))]
         return self._blocks[number]

@@ -107,18 +107,15 @@ def _files_in(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
     for place in places:
         for file in sorted(place.iterdir()) if place.is_dir() else [place]:
             moved = file.with_name(file.name.removesuffix(STUB))
-            if file.name.endswith(_ENDINGS):
-                files.append(refuse_links(file))
-                # A kill may have left objects of a file that is here; the next run moves it again.
-                delete_object(file)
-                stem = file.name.removesuffix(".gz").removesuffix(".warc")
-                delete_object(file.with_name(f"{stem}.cdxj"))
-            elif moved.name.endswith(_ENDINGS):
-                if not moved.exists():
-                    files.append(moved)
+            if moved.name.endswith(_ENDINGS):
+                files.append(refuse_links(moved))
+                if moved.exists():  # a kill may have left its objects; the next run moves it again
+                    stem = moved.name.removesuffix(".gz").removesuffix(".warc")
+                    delete_object(moved)
+                    delete_object(moved.with_name(f"{stem}.cdxj"))
             elif file.name.endswith(_OTHERS) or not place.is_dir():
                 unreached.append(f"{file}: only .warc and .warc.gz files are rewritten")
-    return files, unreached
+    return list(dict.fromkeys(files)), unreached
 
 
 class _Removal:

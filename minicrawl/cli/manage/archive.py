@@ -1,7 +1,7 @@
 """Files of a store: `minicrawl archive` describes those of kept pages, `move` moves all."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -135,20 +135,16 @@ def _verify(store: Path, folder: Path | None, *, as_json: bool) -> None:
     click.get_current_context().exit(1 if wrong else 0)
 
 
-def _wrong_objects(stubs: Iterable[Path]) -> Iterator[str]:
-    from minicrawl.archive.objects.moved_file import STUB, stub_of
-
-    for stub in stubs:
-        moved = stub_of(stub.with_name(stub.name.removesuffix(STUB)))
-        if moved is not None and not moved.is_whole():
-            yield f"{moved.url}/{moved.key} is not what was moved there"
-
-
 def _verify_files(files: list[Path], moved: list[Path], *, as_json: bool) -> None:
+    from minicrawl.archive.objects.moved_file import stub_of
     from minicrawl.fetch.warc.verification import Verification
 
+    stubs = filter(None, (stub_of(path.with_name(path.stem)) for path in moved))
+    objects = (
+        f"{one.url}/{one.key} is not what was moved there" for one in stubs if not one.is_whole()
+    )
     verification, wrong = Verification(), list[str]()
-    for line in chain(verification.problems(files), _wrong_objects(moved)):
+    for line in chain(verification.problems(files), objects):
         wrong.append(line)
         if not as_json:
             click.echo(visible(line))
@@ -159,7 +155,8 @@ def _verify_files(files: list[Path], moved: list[Path], *, as_json: bool) -> Non
         for kind, count in verification.unverified.items():
             click.echo(f"not verified: {count:,} {kind}", err=True)
         if not wrong:
-            click.echo(f"ok: {counted(verification.records, 'record')}")
+            there = f", {counted(len(moved), 'file')} in an object store" if moved else ""
+            click.echo(f"ok: {counted(verification.records, 'record')}{there}")
     click.get_current_context().exit(1 if wrong else 0)
 
 

@@ -2,7 +2,7 @@
 
 A thread looks every few seconds for segments and WARC files that get no more records, and moves
 them one after the other. If the object store fails, files stay here, the user is told once, and the
-thread tries again ever more seldom. The crawl waits for none of this, except that it ends when the
+thread tries again every minute. The crawl waits for none of this, except that it ends when the
 last files are moved, or when the object store has failed once more.
 
 Law: files are moved only if the store has committed all that is in them.
@@ -23,7 +23,7 @@ from minicrawl.crawl.events import Listener, Noted, Warned
 from minicrawl.errors import MinicrawlError, needs
 from minicrawl.wording import counted
 
-PAUSE_S, LONGEST_PAUSE_S = 5.0, 300.0
+PAUSE_S, TROUBLE_PAUSE_S = 5.0, 60.0
 
 
 def finished_files(archive: ArchiveWriter | None, warcs: WarcFiles | None) -> Iterator[Path]:
@@ -82,18 +82,15 @@ class FileMover:
             self._emit(Warned(text=f"{self._trouble}; {stay}: the next run moves them"))
 
     def _run(self) -> None:
-        pause_s, shown = PAUSE_S, ""
+        shown = False
         while not self._closed.is_set():
             self._move()
-            if self._trouble and not shown:
-                text = f"{self._trouble}; finished files stay here, and are moved later"
+            if bool(self._trouble) != shown:
+                shown, text = not shown, f"{self._url} takes files again"
+                if shown:
+                    text = f"{self._trouble}; finished files stay here, and are moved later"
                 self._loop.call_soon_threadsafe(self._emit, Warned(text=text))
-            elif shown and not self._trouble:
-                text = f"{self._url} takes files again"
-                self._loop.call_soon_threadsafe(self._emit, Noted(text=text))
-            shown = self._trouble or ""
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S) if shown else PAUSE_S
-            self._closed.wait(pause_s)
+            self._closed.wait(TROUBLE_PAUSE_S if shown else PAUSE_S)
 
     def _move(self) -> None:
         """Move finished files until there are none, or one cannot be moved."""
