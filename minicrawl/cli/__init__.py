@@ -20,11 +20,12 @@ import re
 import select
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from itertools import takewhile
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -244,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115
     try:
-        with _sigterm_as_ctrl_c():
+        with handling(signal.default_int_handler, signal.SIGTERM):
             return _run(sys.argv[1:] if arguments is None else arguments)
     except click.exceptions.NoArgsIsHelpError as no_arguments:
         click.echo(no_arguments.format_message(), err=True)
@@ -317,12 +318,14 @@ def _hint(error: click.ClickException) -> str:
 
 
 @contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    former = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def handling(handler: Callable[[int, FrameType | None], object], *signals: int) -> Iterator[None]:
+    """Have these signals handled, and restore their former handlers."""
+    former = [signal.signal(number, handler) for number in signals]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for number, before in zip(signals, former, strict=True):
+            signal.signal(number, before)
 
 
 def _run(arguments: Sequence[str]) -> int:

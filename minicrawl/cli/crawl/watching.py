@@ -23,6 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from minicrawl.app import Crawl
+from minicrawl.cli import handling
 from minicrawl.cli.crawl.display import Lines
 from minicrawl.cli.crawl.display_state import DisplayState
 from minicrawl.crawl.events import Reason
@@ -131,13 +132,8 @@ def _stoppable(
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(task.cancel)
 
-    former = [signal.getsignal(number) for number in _SIGNALS]
-    _handle(gracefully)
-    try:
+    with handling(gracefully, *_SIGNALS):
         yield
-    finally:
-        for number, handler in zip(_SIGNALS, former, strict=True):
-            signal.signal(number, handler)
 
 
 def _handle(handler: Handler) -> None:

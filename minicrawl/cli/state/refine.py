@@ -8,13 +8,12 @@ from types import FrameType
 
 import click
 
+from minicrawl.cli import handling
 from minicrawl.cli.output import show_facts, show_json, warn
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_option
 from minicrawl.errors import Interrupted
 from minicrawl.frontier.importance import UNTIL
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @click.command()
@@ -82,9 +81,5 @@ def _while_undisturbed() -> Iterator[Callable[[], bool]]:
         came.append(number)
         signal.signal(number, signal.SIG_DFL)
 
-    former = [signal.signal(number, remember) for number in _SIGNALS]
-    try:
+    with handling(remember, signal.SIGINT, signal.SIGTERM):
         yield lambda: not came
-    finally:
-        for number, handler in zip(_SIGNALS, former, strict=True):
-            signal.signal(number, handler)
