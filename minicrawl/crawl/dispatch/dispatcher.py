@@ -263,15 +263,20 @@ class Dispatcher:
         return None
 
     def _has_room(self, host_id: int) -> bool:
-        """Return whether the slots have room for the host, if they have any; if not, it waits.
+        """Return False if the host waits for a slot now, and for nothing else.
 
-        Asked before a page is leased: most hosts without room would give it back.
+        Asked before a page is leased: if another slot is free, the page would be given back.
         """
-        host, slots = self._hosts[host_id], self._slots
+        host, hosts, slots = self._hosts[host_id], self._hosts, self._slots
         is_known = host.shared.answers or self._onboarding.is_known(host)
         standing = Standing.of(host, is_known=is_known)
         if slots.free <= 0 or slots.has_room(host_id, standing):
             return True
+        now = self._clock.now()
+        may_be_asked = hosts.has_room(host, now) and hosts.may_be_asked(host, now)
+        is_busy = host.shared.to_render or host_id in self._host_turns.under_way
+        if is_busy or not may_be_asked or host.trouble_at(now) is not None:
+            return True  # `_dispatch` decides about its page
         slots.wait(host_id, standing)
         return False
 
