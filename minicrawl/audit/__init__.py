@@ -8,6 +8,7 @@ site             columns of them for the checks
 link_columns     counts of links of each page
 detectors        ways to find issues
 checks           the table of checks; checks.txt names and explains them
+accessibility    checks that a browser makes, by axe-core
 causes           what one change mends: a file, a host, a folder, a group of pages
 places           the place of a fault on a page
 findings         runs the checks, and compares what they find with an earlier result

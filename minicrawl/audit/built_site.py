@@ -73,7 +73,7 @@ OF_A_SERVER = frozenset(
 """Checks that judge a server, which a folder does not have."""
 
 
-def crawl_site(site: str, base: str, store: Path) -> None:
+def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -> None:
     """Read a site, or a built folder, into a store; one that exists is brought up to date."""
     import httpx
 
@@ -81,6 +81,7 @@ def crawl_site(site: str, base: str, store: Path) -> None:
     from minicrawl.config import Settings
 
     chosen: dict[str, Any] = {"store": store, "scope": "host", "sitemaps": True}
+    chosen["requisites"] = requisites
     if store.exists():
         chosen["refresh"] = 1.0
     if not Path(site).is_dir():

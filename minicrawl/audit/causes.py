@@ -14,7 +14,7 @@ causes as columns, because an issue of a million pages may have a million causes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -165,16 +165,25 @@ def _of_lost_hosts(site: AuditedSite, targets: Column) -> Mask:
 def by_file(kind: str) -> Group:
     """Blame the file or anchor that pages refer to; if a style refers to it, the style, too."""
 
+    def files(site: AuditedSite) -> Iterator[tuple[str, int]]:
+        for row in site.findings_of(kind):
+            yield row.target + (f" {row.text}" if row.text.startswith("in ") else ""), row.source
+
+    return by_name("file", files)
+
+
+def by_name(scope: str, named: Callable[[AuditedSite], Iterable[tuple[str, int]]]) -> Group:
+    """Blame what `named` yields, each name with a page that has it."""
+
     def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
         rank = {page: place for place, page in enumerate(pages.tolist())}
         sources: dict[str, set[int]] = {}
-        for row in site.findings_of(kind):
-            if row.source in rank:
-                within = f" {row.text}" if row.text.startswith("in ") else ""
-                sources.setdefault(row.target + within, set()).add(rank[row.source])
+        for name, page in named(site):
+            if page in rank:
+                sources.setdefault(name, set()).add(rank[page])
         targets = list(sources)
         yield Causes(
-            "file",
+            scope,
             np.array([len(some) for some in sources.values()], np.int64),
             pages[np.array([min(some) for some in sources.values()], np.int64)],
             lambda at: [targets[place] for place in at.tolist()],

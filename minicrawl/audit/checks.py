@@ -34,6 +34,9 @@ from minicrawl.store.derived.checks import (
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
 
+RULES = "axe"
+"""Check that stands for the rules of axe-core as long as no browser has judged any page."""
+
 _LATE_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 0.8, 5, 20, 500_000, 2_000
 _OK, _TEMPORARY, _SERVER_ERROR = 200, (302, 303, 307), 500
 _MANY_LINKS = 500
@@ -223,6 +226,7 @@ _DETECTORS: dict[str, find.Detector] = {
     "frame-without-title": find.more("untitled_frames"),
     "zoom-disabled": find.more("zoom_off"),
     "image-without-size": find.more("unsized"),
+    RULES: find.Detector(AuditedSite.none, find.RENDERED),
     # sitemaps
     "sitemap-dead": find.listed(find.dead),
     "sitemap-redirect": find.listed(_MOVED),
@@ -256,6 +260,11 @@ def _checks() -> Iterator[Check]:
 
 CHECKS = tuple(_checks())
 """All checks; issues with equal severity and count are listed in this order."""
+
+
+def is_issue(name: str) -> bool:
+    """Return True for the name of a check, or one that begins as those of rules of axe-core do."""
+    return name.startswith(f"{RULES}-") or any(name == check.name for check in all_checks())
 
 
 def all_checks() -> tuple[Check, ...]:

@@ -39,7 +39,7 @@ def _of_site(command: Command) -> Command:
 
         with TemporaryDirectory() as folder:
             path = store or Path(folder) / "site.db"
-            crawl_site(site, base, path)
+            crawl_site(site, base, path, requisites=rest["render"])
             built = BuiltSite(Path(site), base) if Path(site).is_dir() else None
             return command(issues=issues[1:], store=path, built=built, **rest)
 
@@ -85,6 +85,9 @@ def audit(
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False, exists=True),
     ),
+    render: bool = switch(
+        "Open a page of each template in a browser, from kept files, and check the rules of WCAG."
+    ),
     fail_on: tuple[str, ...] = option(
         "Exit 1 if there is an error, a warning or an error, or a new issue. Repeatable.",
         flag="--fail-on",
@@ -104,6 +107,7 @@ def audit(
     reason.
     """
     from minicrawl.audit.built_site import OF_A_SERVER
+    from minicrawl.audit.checks import is_issue
     from minicrawl.audit.findings import (
         as_document,
         audited,
@@ -127,9 +131,12 @@ def audit(
     names = list(issues)
     if built is not None and not issues:
         names = [one.name for one in chosen_checks(()) if one.name not in OF_A_SERVER]
-    known = {one.name for one in chosen_checks(())}
-    ignores = [] if ignore is None else read_ignores(ignore, known)
-    with progress("pages") as advance, audited(store, names, host, advance, ignores) as result:
+    ignores = [] if ignore is None else read_ignores(ignore, is_issue)
+    rendered = issues if render else None
+    with (
+        progress("pages") as advance,
+        audited(store, names, host, advance, ignores, rendered) as result,
+    ):
         file_of = str if built is None else lambda url: str(built.file_of(url) or url)
         whole = replace(result, file_of=file_of)
         earlier = None

@@ -24,7 +24,10 @@ from minicrawl.audit.site import REDIRECTS, AuditedSite, Mask
 from minicrawl.states import State
 
 MARKUP, LINKS, CHECKED, LISTED, TIMED = "markup", "links", "checked", "listed", "timed"
-"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, or times of heads."""
+RENDERED = "rendered"
+"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, times of heads, or a
+browser.
+"""
 
 _SLOW_S, _MOST_ALIKE = 1.0, 10
 

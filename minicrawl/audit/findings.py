@@ -12,8 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minicrawl.archive.record import key_of
-from minicrawl.audit.checks import SEVERITIES, Check, all_checks
-from minicrawl.audit.detectors import CHECKED, LINKS, LISTED, MARKUP, TIMED, near_duplicate
+from minicrawl.audit.checks import RULES, SEVERITIES, Check, all_checks
+from minicrawl.audit.detectors import (
+    CHECKED,
+    LINKS,
+    LISTED,
+    MARKUP,
+    RENDERED,
+    TIMED,
+    near_duplicate,
+)
 from minicrawl.audit.ignores import Ignore
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
@@ -55,7 +63,7 @@ class Cause(NamedTuple):
     severity: str
     pages: int
     issue: str
-    scope: str  # site, folder or page; link or file; group
+    scope: str  # site, folder or page; link or file; group; element
     target: str
     remedy: str
     example: str
@@ -266,11 +274,12 @@ def audited(
     host: str | None = None,
     progress: Progress = unreported,
     ignores: Sequence[Ignore] = (),
+    rendered: Sequence[str] | None = None,
 ) -> Iterator[SiteAudit]:
     """Audit a store, also while a crawl writes it; with `names`, run only these checks."""
     checks = chosen_checks(names)
     with snapshot(store) as view:
-        yield audit_of(view, checks, host, progress, ignores)
+        yield audit_of(view, checks, host, progress, ignores, rendered)
 
 
 def audit_of(
@@ -279,21 +288,33 @@ def audit_of(
     host: str | None = None,
     progress: Progress = unreported,
     ignores: Sequence[Ignore] = (),
+    rendered: Sequence[str] | None = None,
 ) -> SiteAudit:
-    """Run these checks on the pages of a snapshot, or on those of one host."""
+    """Run these checks on the pages of a snapshot, or on those of one host.
+
+    With `rendered`, a browser judges pages by the rules with these names, or by all.
+    """
     keys = UrlKeys(snapshot)
     noted = note_facts(snapshot, keys, part(progress, 0, _SHARE_OF_NOTING))
     site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1), host, ignores)
     keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
+    has_markup = noted is not None and not keeps_text
+    no_markup = "" if has_markup else "needs kept pages: crawl with --keep pages"
     lacks = {
-        MARKUP: ""
-        if noted is not None and not keeps_text
-        else "needs kept pages: crawl with --keep pages",
+        MARKUP: no_markup,
         LINKS: "" if snapshot.frontier.terms.links else "needs links: crawl with --links",
         LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
         CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",
         TIMED: "" if site.first_byte_s.any() else "needs response times: crawl again",
+        RENDERED: no_markup or "needs a browser: audit --render",
     }
+    rules, sampled = list[Check](), ""
+    if rendered is not None and has_markup and any(check.name == RULES for check in checks):
+        from minicrawl.audit.accessibility import judged
+
+        rules, sampled = judged(site, rendered)
+        lacks[RENDERED] = sampled  # if no page was judged
+        checks = [*(check for check in checks if check.name != RULES or not rules), *rules]
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
     missing = {name for name, _ in skipped}
     by_importance = snapshot.best.astype(np.int32)
@@ -304,6 +325,7 @@ def audit_of(
         for pages in (check.by.find(site) & site.chosen & ~site.ignored(check.name),)
     ]
     partial = [(one.check.name, why) for one in findings if (why := _unseen(site, one.check))]
+    partial += [(rule.name, sampled) for rule in rules]
     return SiteAudit(site, findings, skipped, partial, int(np.count_nonzero(site.html)))
 
 
@@ -319,7 +341,7 @@ def _unseen(site: AuditedSite, check: Check) -> str:
 def chosen_checks(names: Iterable[str]) -> list[Check]:
     """Return the checks with these names, or all."""
     known = {check.name: check for check in all_checks()}
-    chosen = list(names)
+    chosen = [RULES if name.startswith(f"{RULES}-") else name for name in names]
     for name in chosen:
         if name not in known:
             raise UsageError(f"{name!r} is not an issue: `minicrawl audit --list` lists all")

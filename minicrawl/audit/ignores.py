@@ -10,7 +10,7 @@ A line that has ended ignores nothing.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 from fnmatch import translate
 from pathlib import Path
@@ -30,7 +30,7 @@ class Ignore(NamedTuple):
     reason: str
 
 
-def read_ignores(file: Path, known: Collection[str]) -> list[Ignore]:
+def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
     """Return the lines of a file; raise UsageError if one is not as it should be."""
     ignores = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
@@ -43,7 +43,7 @@ def read_ignores(file: Path, known: Collection[str]) -> list[Ignore]:
         except ValueError as error:
             expected = "write issue, pattern, day such as 2027-03-31, and reason"
             raise UsageError(f"{file}:{number}: {expected}") from error
-        if issue not in known:
+        if not is_known(issue):
             raise UsageError(f"{file}:{number}: {issue!r} is not an issue")
         ignores.append(Ignore(issue, re.compile(translate(pattern)), day, reason))
     return ignores

@@ -4,15 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.audit.checks import CHECKS
+from minicrawl.audit.checks import is_issue
 from minicrawl.audit.findings import audited
 from minicrawl.audit.ignores import read_ignores
 from minicrawl.cli import main
 from minicrawl.errors import UsageError
 from tests.audit.held_out import HOST, PARTNER, HeldOutSite
 from tests.audit.test_audit import crawled
-
-NAMES = {check.name for check in CHECKS}
 
 
 def test_pages_and_targets_are_left_out_until_the_day(tmp_path: Path) -> None:
@@ -28,7 +26,7 @@ def test_pages_and_targets_are_left_out_until_the_day(tmp_path: Path) -> None:
         f"link-dead-outside {PARTNER}/weg 9999-12-31 they restore it\n"
         f"image-missing */fehlt.png 9999-12-31 the photographer is late\n"
     )
-    with audited(path, ignores=read_ignores(file, NAMES)) as audit:
+    with audited(path, ignores=read_ignores(file, is_issue)) as audit:
         pages = {(one.issue, one.url.removeprefix(HOST)) for one in audit.pages()}
         causes = {(one.issue, one.target) for one in audit.table().causes}
     assert ("title-missing", accepted.path) not in pages
@@ -50,4 +48,4 @@ def test_a_line_without_day_or_reason_is_refused(tmp_path: Path, line: str) -> N
     file = tmp_path / "accepted"
     file.write_text(line)
     with pytest.raises(UsageError, match=":1: "):
-        read_ignores(file, NAMES)
+        read_ignores(file, is_issue)

@@ -12,13 +12,15 @@ A page that the archive has whole looks and reads alike both times.
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from struct import Struct
+from typing import Any, NamedTuple, TypeVar
 
 from playwright.async_api import (
     Browser,
     Error as BrowserError,
+    Page,
     Request,
     Route,
     TimeoutError as BrowserTimeout,
@@ -33,6 +35,10 @@ _SIZE, _SIZE_OFFSET = Struct(">II"), 16
 """Width and height in a PNG."""
 _LOAD_MS, _QUIET_MS = 20_000, 5_000
 """Time for a page to load, and to fall silent after that."""
+_JUDGE_S = 60.0
+_LEVELS = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
+_RULES = {"runOnly": list(_LEVELS), "resultTypes": ["violations"]}
+"""Options of axe-core."""
 _MOST_FAILED = 1000
 _DIFFERENCE = """async ([one, other]) => {
     const pixels = async (data) => {
@@ -60,13 +66,48 @@ def replays(
     program: str, pages: Iterable[PageToReplay], archive: ReplayedArchive
 ) -> Iterator[Replayed]:
     """Yield the replay of each page; pages that the browser cannot open are left out."""
+    return _each(program, pages, lambda browser, page: _replay(browser, page, archive))
+
+
+class Judgement(NamedTuple):
+    """What axe-core says of a page, and the kinds of its requests without a response."""
+
+    url: str
+    lost: Mapping[str, str]
+    results: Mapping[str, Any]
+
+
+def judgements(
+    program: str, pages: Iterable[PageToReplay], archive: ReplayedArchive
+) -> Iterator[Judgement]:
+    """Yield what axe-core says of pages by the rules of WCAG 2.2, levels A and AA."""
+    from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+
+    axe = Axe()
+
+    async def judge(browser: Browser, page: PageToReplay) -> Judgement:
+        async with _opened(browser, page, page.sent, archive, runs_scripts=True) as (shown, lost):
+            async with asyncio.timeout(_JUDGE_S):
+                return Judgement(page.url, lost, (await axe.run(shown, options=_RULES)).response)
+
+    return _each(program, pages, judge)
+
+
+_Made = TypeVar("_Made")
+
+
+def _each(
+    program: str,
+    pages: Iterable[PageToReplay],
+    make: Callable[[Browser, PageToReplay], Coroutine[Any, Any, _Made]],
+) -> Iterator[_Made]:
     with asyncio.Runner() as runner, refusing_port() as proxy:
         playwright = runner.run(async_playwright().start())
         try:
             browser = runner.run(launch(playwright, program, proxy))
             for page in pages:
-                with suppress(BrowserError):
-                    yield runner.run(_replay(browser, page, archive))
+                with suppress(BrowserError, TimeoutError):
+                    yield runner.run(make(browser, page))
             runner.run(browser.close())
         finally:
             runner.run(playwright.stop())
@@ -90,7 +131,23 @@ async def _drawn(
     *,
     runs_scripts: bool,
 ) -> DrawnPage:
-    failed = dict[str, None]()
+    opened = _opened(browser, page, content, archive, runs_scripts=runs_scripts)
+    async with opened as (shown, lost):
+        text = await shown.inner_text("body", timeout=_LOAD_MS)
+        return DrawnPage(text, await shown.screenshot(timeout=_LOAD_MS), tuple(lost))
+
+
+@asynccontextmanager
+async def _opened(
+    browser: Browser,
+    page: PageToReplay,
+    content: ShownFile,
+    archive: ReplayedArchive,
+    *,
+    runs_scripts: bool,
+) -> AsyncIterator[tuple[Page, Mapping[str, str]]]:
+    """Open a page with this content; yield it, and its requests without a response, with kinds."""
+    failed = dict[str, str]()
     width, height = _SIZE.unpack_from(page.picture, _SIZE_OFFSET) if page.picture else _VIEW
 
     async def route(route: Route, request: Request) -> None:
@@ -101,7 +158,7 @@ async def _drawn(
         with suppress(BrowserError):  # the page was closed meanwhile
             if file is None:
                 if len(failed) < _MOST_FAILED:
-                    failed[asked] = None
+                    failed.setdefault(asked, request.resource_type)
                 await route.abort()
             else:
                 headers = dict(file.headers) | {"access-control-allow-origin": "*"}
@@ -119,5 +176,4 @@ async def _drawn(
         with suppress(BrowserTimeout):  # drawn as it is then
             await shown.goto(page.url, wait_until="load", timeout=_LOAD_MS)
             await shown.wait_for_load_state("networkidle", timeout=_QUIET_MS)
-        text = await shown.inner_text("body", timeout=_LOAD_MS)
-        return DrawnPage(text, await shown.screenshot(timeout=_LOAD_MS), tuple(failed))
+        yield shown, failed
