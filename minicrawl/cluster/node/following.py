@@ -5,14 +5,24 @@ could not be reached.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
+from typing import TypeVar
 
 from minicrawl.cluster.engine import Broadcasts, EngineUnavailable, KeyValues
 from minicrawl.cluster.records import KeyEntry
 
 Hear = Callable[[KeyEntry], None]
 _AGAIN_S = 0.5
+
+T = TypeVar("T")
+
+
+async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
+    while True:
+        with suppress(EngineUnavailable):
+            return await ask()
+        await asyncio.sleep(_AGAIN_S)
 
 
 async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:

@@ -4,22 +4,17 @@ Laws: a record changes only by compare-and-set on its revision. A broadcast tell
 an address. It may be lost, so shards examine shared addresses from time to time unasked.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
 from urllib.parse import quote
 
 from minicrawl.cluster.assignment import AddressParts
-from minicrawl.cluster.engine import ClusterEngine, EngineFull, EngineUnavailable, KeyTaken
-from minicrawl.cluster.node.following import listen
+from minicrawl.cluster.engine import ClusterEngine, KeyTaken
+from minicrawl.cluster.node.following import listen, until_answered
 from minicrawl.cluster.records import AddressRecord, KeyEntry, RecordError
 from minicrawl.opic.ledger.channels import ShardPlace
 
 ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
 _LONGEST_NAME = 64
-_AGAIN_S = 0.5
-
-T = TypeVar("T")
 
 
 class AddressRecords:
@@ -30,7 +25,7 @@ class AddressRecords:
 
     async def read(self, address: str) -> tuple[AddressParts, int]:
         """Return the parts and the revision of the record, or revision 0 if there is none."""
-        entry = await _until_answered(lambda: self._engine.get(_key(address)))
+        entry = await until_answered(lambda: self._engine.get(_key(address)))
         if entry is None or (record := AddressRecord.of(entry)) is None:
             return {}, 0
         if (last := max(record.parts, default=0)) >= self._place.of:
@@ -41,7 +36,7 @@ class AddressRecords:
         """Change the record if this is its revision. Return False if it is not."""
         content = AddressRecord(parts=parts).pack()
         try:
-            await _until_answered(lambda: self._engine.update(_key(address), content, revision))
+            await until_answered(lambda: self._engine.update(_key(address), content, revision))
         except KeyTaken:
             return False
         return True
@@ -60,14 +55,6 @@ class AddressRecords:
                 hear(name)
 
         await listen(self._engine, f"{LOOK_PREFIX}{self._place.number}.", hear_name)
-
-
-async def _until_answered(ask: Callable[[], Awaitable[T]]) -> T:
-    while True:
-        try:
-            return await ask()
-        except (EngineUnavailable, EngineFull):
-            await asyncio.sleep(_AGAIN_S)
 
 
 def _key(address: str) -> str:

@@ -18,12 +18,12 @@ from contextlib import aclosing
 
 from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavailable
-from minicrawl.cluster.node.following import listen
+from minicrawl.cluster.node.following import listen, until_answered
 from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, RecordError, ShardFacts
 from minicrawl.opic.ledger.channels import ShardPlace
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
+_AGAIN_S = 0.2
 _KEEP_EVERY_S = 1.0
 _KEEP_S = 1.0
 """Time limit for storing facts. It is short, since newer facts follow."""
@@ -50,15 +50,7 @@ class BatchExchange:
 
     async def publish(self, batch: TransferBatch) -> None:
         """Publish the batch, and retry until the engine answers."""
-        pause_s = _FIRST_PAUSE_S
-        while True:
-            try:
-                await self._engine.publish(batch)
-            except EngineUnavailable:
-                await asyncio.sleep(pause_s)
-                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-            else:
-                return
+        await until_answered(lambda: self._engine.publish(batch))
 
     async def arrivals(self) -> AsyncIterator[BatchDelivery]:
         """Yield batches from other shards, without end."""
@@ -68,7 +60,7 @@ class BatchExchange:
                     async for delivery in deliveries:
                         yield delivery
             except EngineUnavailable:
-                await asyncio.sleep(_FIRST_PAUSE_S)
+                await asyncio.sleep(_AGAIN_S)
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         """Tell all shards our facts. They are lost while the engine does not answer."""
