@@ -54,7 +54,7 @@ export const makePages = (place, app) => {
     put(about,
       h("p", {}, h("strong", {}, plain(page.title) || "without a title"), h("br"), plain(page.url), " ", outward(page.url), page.stands_for ? h("span", { class: "muted" }, " stands for ", h("button", { type: "button", class: "link", onclick: () => explain(page.stands_for) }, plain(page.stands_for))) : null),
       facts([["state", page.state], ["rank", count(page.rank)], ["importance", share(page.importance, 4)], ["cash", fixed(page.cash, 2), "units"], ["history", fixed(page.history, 2), "units"], ["depth", count(page.depth)], ["in-links", count(page.inlinks)], ["last read", page.last_fetched ? plain(page.last_fetched).replace("T", " ").replace("Z", " UTC") : "never"], page.place ? ["in the queue", count(page.place.of_all), `of ${count(page.place.all_waiting)}`] : null, page.place ? ["on its host", count(page.place.of_host), `of ${count(page.place.host_waiting)}`] : null, ...page.ranks.map((rank) => [`by ${rank.name}`, rank.score === null ? "–" : share(rank.score, 4), rank.rank === null ? "" : `rank ${count(rank.rank)}`])]),
-      page.picture ? h("img", { src: page.picture, alt: "the page as it was rendered" }) : null,
+      page.picture ? h("img", { class: "screen", src: page.picture, alt: "the page as it was rendered" }) : null,
       h("ul", {}, page.reasons.map((reason) => h("li", {}, plain(reason)))),
       h("h3", {}, `Givers and receivers${page.receivers ? ` (${count(page.receivers.count)} receivers in all)` : ""}`),
       page.givers.length || (page.receivers && page.receivers.pages.length) ? flow(page, explain) : h("div", { class: "empty" }, "no links in or out yet"),
