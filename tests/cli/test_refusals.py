@@ -164,4 +164,5 @@ def test_no_help_lists_an_old_name(group: str, capsys: Captured) -> None:
 
 
 def test_there_are_few_commands_outside_the_laboratory() -> None:
-    assert sum(not path.startswith("lab ") for path in leaves()) <= 45
+    """A new one is a decision: is it not an option, a column or a default of one that is there?"""
+    assert sum(not path.startswith("lab ") for path in leaves()) <= 46

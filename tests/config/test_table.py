@@ -68,6 +68,7 @@ def test_no_two_settings_share_a_name_or_a_flag(names: Iterable[str]) -> None:
 
 
 def test_there_are_at_most_77_settings() -> None:
+    """A new one is a decision: would a default, or a value of another setting, not do?"""
     assert len(TABLE) <= 77
 
 

@@ -36,7 +36,6 @@ from minicrawl.cluster.overview import ClusterWatch
 from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import (
     WHOLE,
-    AddressList,
     AddressPart,
     AddressRecord,
     KeyEntry,
@@ -55,7 +54,6 @@ from minicrawl.cluster.replica.entries import (
     unpack_entry,
 )
 from minicrawl.cluster.shared_settings import TermsRecord
-from minicrawl.cluster.traffic.address_records import _listed
 from minicrawl.errors import UsageError
 from minicrawl.json_values import to_json
 from tests.cluster.fake_engine import FakeEngine
@@ -119,7 +117,6 @@ SHARED = [
     AddressRecord(parts={1: AddressPart(WHOLE, 3)}).pack(),
     AddressRecord(parts={0: AddressPart(9, 1)}).pack(),
 ]
-LISTED = [AddressList(addresses=("192.0.2.1",)).pack()]
 
 
 def read_batch(body: bytes, random: Random) -> None:
@@ -156,11 +153,6 @@ def read_parts(body: bytes, random: Random) -> None:
     after = with_own_part(parts, 1, 4, is_used=True)
     assert sum(one.part for one in after.values()) <= WHOLE
     assert set(shards_to_notify(after, 1)) <= set(after)
-
-
-def read_list(body: bytes, random: Random) -> None:
-    found = _listed(KeyEntry("look.1.at", _hostile(LISTED, body, random), 1))
-    assert all(isinstance(one, str) for one in found)
 
 
 # ---------------------------------------------------------------- keys
@@ -245,7 +237,6 @@ WIRE_READERS = {
     "batches": read_batch,
     "facts": read_facts,
     "parts of addresses": read_parts,
-    "lists of addresses": read_list,
     "keys": read_keys,
     "entries of logs": read_entry,
     "names of snapshots": read_snapshots,
