@@ -27,7 +27,7 @@ servers         NATS servers for demos and tests
 terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
 node            a process that holds leases of shards and crawls them
 replica         a shard's store and kept pages as snapshot and logs in the engine
-gathering       merges the stores of all shards into one
+gathering       merges the stores of all shards into one, and deals one out to shards
 overview        what keys and broadcasts say of the whole cluster
 steering        requests of users to it
 commands        `minicrawl cluster`, `minicrawl node`, and `crawl`, `dashboard`, `control --cluster`
