@@ -12,7 +12,6 @@ Of a page with a few lines, shares say nothing.
 """
 
 import re
-from bisect import bisect
 from itertools import islice
 
 from minicrawl.text.boxes import Box, parse, preorder, read, runs
@@ -151,17 +150,10 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     inside, most = boxes[start : start + root.size], _MOST * root.letters
     for box in boxes:
         box.is_dropped = box.place in repeated
-    menus = [at for at, box in enumerate(boxes) if box.tag == "nav"]
-    titles = [at for at, box in enumerate(boxes) if box.tag == "h1"]
-    for at, box in enumerate(inside, start):
-        is_dropped = box.hint < NONE and is_frame(box, SURE_NAME)
-        if root is page and box.tag == "header" and not is_dropped:
-            has_menu, has_title = (
-                bisect(places, at) < bisect(places, at + box.size - 1) for places in (menus, titles)
-            )
-            is_dropped = has_menu or not has_title
-        if is_dropped and (box.letters < most or is_never_main(box, page)):
-            box.is_dropped = True
+    for box in inside:
+        if box.hint < NONE and is_frame(box, SURE_NAME):
+            is_dropped = box.letters < most or is_never_main(box, page)
+            box.is_dropped = box.is_dropped or is_dropped
         if box.is_dropped:
             drop_children(box)
     for box in (*boxes[:start], *boxes[start + root.size :]):

@@ -8,7 +8,6 @@ is a surer sign of one:
     main          the page names it as its main text
     none
     reviews       a frame on the page of a product
-    search        a frame if it is short, otherwise results
     teaser        a frame if it has links, otherwise perhaps the lead
     frame name    a word of its class or id
     sure name     a word that means a frame on every kind of page
@@ -38,7 +37,7 @@ _SURE_WORDS = words(
     "adsense advert advertisement advertising breadcrumb breadcrumbs "
     "copyright crumb crumbs disclaimer disqus dropdown foot footer legal login masthead "
     "modal nav navbar navi navigation newsletter outbrain pager pagination popular popup privacy "
-    "promo recommend recommended related relatedposts share shares sharing sidebar sidebars "
+    "promo recommend recommended related relatedposts search share shares sharing sidebar sidebars "
     "signup similar sitemap social socials sponsor sponsored submenu subscribe subscription "
     "taboola toolbar topbar trending widget widgets"
 )
@@ -48,7 +47,7 @@ _FRAME_WORDS = words(
     "callout caption captions comment commentform commentlist comments credit credits crumbtrail "
     "factbox feedback figcaption imagecaption infobox kommentar kommentare legend meta metadata "
     "pagenav paging postmeta postmetadata promotion rating ratings recommendations replies reply "
-    "respond sharedaddy shariff skyscraper tag trackback trackbacks werbung"
+    "respond signature sharedaddy shariff skyscraper tag trackback trackbacks werbung"
 )
 _TEASER_WORDS = words("banner banners more tags teaser teasers tools")
 """Hints of a frame if the element has links; without, it may be the lead."""
@@ -83,13 +82,12 @@ _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
 TITLE, OWN, NAMED_MAIN, NONE = 3, 2, 1, 0
-REVIEWS, SEARCH, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG, NEVER_MAIN = range(-1, -8, -1)
+REVIEWS, TEASER, FRAME_NAME, SURE_NAME, FRAME_TAG, NEVER_MAIN = range(-1, -7, -1)
 _OF_WORDS = (
     (NEVER_MAIN, words("consent cookie cookies gdpr")),
     (SURE_NAME, _SURE_WORDS),
     (FRAME_NAME, _FRAME_WORDS),
     (TEASER, _TEASER_WORDS),
-    (SEARCH, words("search")),
     (REVIEWS, words("review reviews")),
 )
 

@@ -24,14 +24,12 @@ from typing import NamedTuple
 from minicrawl.text.boxes import Box, preorder
 from minicrawl.text.hints import (
     FRAME_NAME,
-    FRAME_TAG,
     HEADINGS,
     NAMED_MAIN,
     NEVER_MAIN,
     NONE,
     OWN,
     REVIEWS,
-    SEARCH,
     SURE_NAME,
     TEASER,
     TITLE,
@@ -53,8 +51,6 @@ the latter, at most in others.
 _MOST, _FEW = 0.5, 140
 """Share of the page's worth from which on a box is no frame, and letters of any other text."""
 _LINKS_OF_TEASER = 0.1
-_LONGEST_SEARCH = 400
-"""Letters from which on a box named for search has its results."""
 _WORTH = attrgetter("worth")
 
 
@@ -157,8 +153,6 @@ def is_frame(box: Box, least: int) -> bool:
     """Return True if the hint of a box is at least as sure a sign of a frame as this one."""
     if box.hint == REVIEWS:
         return False
-    if box.hint == SEARCH:
-        return least > FRAME_TAG and box.letters < _LONGEST_SEARCH
     if box.hint == TEASER:
         return least > SURE_NAME and box.linked > _LINKS_OF_TEASER * box.letters
     return box.hint <= least

@@ -24,7 +24,6 @@ from minicrawl.text.hints import (
     NAME_OF_POST,
     NAMED_MAIN,
     NONE,
-    SEARCH,
     SURE_NAME,
     TEASER,
     words,
@@ -89,7 +88,7 @@ def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
 
 
 def _ignore(box: Box) -> None:
-    if box.hint in (SEARCH, TEASER, FRAME_NAME):
+    if box.hint in (TEASER, FRAME_NAME):
         box.hint = NONE
 
 
