@@ -68,23 +68,6 @@ def pace_of(politeness: Politeness) -> Pace:
     return Pace(politeness.concurrency, most_idle, keep_s, keep_s if delay_s else 0.0)
 
 
-def _open_transport(
-    network: Network, pace: Pace, resolver: Resolver, lookup: Lookup, tls: ssl.SSLContext | None
-) -> tuple[Transport, PlacesOf]:
-    """Return a client that dials as the settings ask for, and finds the addresses for it."""
-    contexts = TlsContexts(network, tls)
-    places_of: PlacesOf = resolver.places_of
-    connector = Connector(network.timeout_s, network.bind_address)
-    dialer = Dialer(connector, contexts)
-    if network.host_settings or any(text != ENVIRONMENT for text in network.proxy):
-        from minicrawl.fetch.proxy.dialing import ProxyDialer
-
-        dialer = proxied = ProxyDialer(network, connector, contexts, lookup)
-        places_of = proxied.places_by(resolver)
-    most, is_raw = network.max_head_bytes, network.raw_bodies
-    return HttpClient(pace, dialer, max_head_bytes=most, is_raw=is_raw), places_of
-
-
 class HttpFetcher:
     """HTTP fetcher for one crawl; with a transport of httpx in place of its own client."""
 
@@ -121,9 +104,16 @@ class HttpFetcher:
         if transport:
             self._transport = HttpxTransport(transport)
         else:
-            self._transport, self._places_of = _open_transport(
-                network, pace, self._resolver, lookup, tls
-            )
+            contexts = TlsContexts(network, tls)
+            connector = Connector(network.timeout_s, network.bind_address)
+            dialer = Dialer(connector, contexts)
+            if network.host_settings or any(text != ENVIRONMENT for text in network.proxy):
+                from minicrawl.fetch.proxy.dialing import ProxyDialer
+
+                dialer = proxied = ProxyDialer(network, connector, contexts, lookup)
+                self._places_of = proxied.places_by(self._resolver)
+            most, is_raw = network.max_head_bytes, network.raw_bodies
+            self._transport = HttpClient(pace, dialer, max_head_bytes=most, is_raw=is_raw)
         # Below the logins: a request that is repeated with a login is signed anew.
         if access.sign_requests:
             from minicrawl.fetch.access.signing import SigningTransport

@@ -9,7 +9,7 @@ import selectors
 import signal
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -422,9 +422,8 @@ async def crawling(
                 hear(scene, event)
 
         # The jumping clock would never wait for another process.
-        config = WorkerConfig.of(chosen)
-        reader = config.parser(enough_s=inf)
-        visitor = Visitor(web, reader, rendered_bytes=config.rendered_bytes)
+        config = replace(WorkerConfig.of(chosen), scorers=())
+        visitor = Visitor(web, config, enough_s=inf)
         crawler = Crawler(chosen, recorder, visitor, gate, clock, tell)
         scene = Scene(crawler, recorder, web, clock)
         beside = during and asyncio.ensure_future(during(scene))
@@ -433,7 +432,7 @@ async def crawling(
             if chosen.asks_beside:
                 await crawler.attend(check_links(crawler))
         finally:
-            await reader.close()
+            await visitor.aclose()
             if beside:
                 beside.cancel()
                 await asyncio.wait((beside,))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
@@ -63,7 +63,6 @@ class WorkerConfig:
     trusted_hosts: frozenset[HostAndPort]
     parse_options: ParseOptions
     archive: Path | None = None  # the folder, if responses are kept
-    only_text: bool = False
     with_bodies: bool = False  # whether the crawl gets the bodies of pages
     rendered_bytes: int = 0  # size limit of bodies that the crawl gets for a browser
     access: Access = field(default_factory=Access)
@@ -104,7 +103,6 @@ class WorkerConfig:
                 or (settings.storing.is_for_replay and not settings.is_rendering),
             ),
             archive=archive,
-            only_text=keep == "text",
             with_bodies=with_bodies,
             rendered_bytes=MOST_RENDERED if settings.is_rendering else 0,
             access=settings.access,
@@ -112,32 +110,34 @@ class WorkerConfig:
             scorers=settings.order.score,
         )
 
-    def parser(self, enough_s: float = ENOUGH_S) -> PageParser:
-        """Return a parser with these settings, which parses here what takes at most `enough_s`."""
-        return PageParser(self.parse_options, MOST_READING_S, enough_s, self.politeness)
-
 
 class Visitor:
     """Web access without workers: a fetcher and a parser."""
 
     def __init__(
-        self,
-        fetcher: PageFetcher,
-        parser: PageParser,
-        packer: AnswerPacker | None = None,
-        *,
-        with_bodies: bool = False,
-        rendered_bytes: int = 0,
-        scorer: PageScorer | None = None,
+        self, fetcher: PageFetcher, config: WorkerConfig, enough_s: float = ENOUGH_S
     ) -> None:
-        self.fetch, self.locate, self.parse_rules = (
-            fetcher.fetch,
-            fetcher.locate,
-            parser.parse_rules,
-        )
-        self._parser, self._packer, self._scorer = parser, packer, scorer
-        self._with_bodies, self._rendered_bytes = with_bodies, rendered_bytes
+        """Set up; what takes at most `enough_s` is parsed here."""
+        self.fetch, self.locate = fetcher.fetch, fetcher.locate
+        self._parser = PageParser(config.parse_options, MOST_READING_S, enough_s, config.politeness)
+        self.parse_rules = self._parser.parse_rules
+        self._with_bodies, self._rendered_bytes = config.with_bodies, config.rendered_bytes
         self._rounds = LoopRounds()
+        self._packer: AnswerPacker | None = None
+        self._scorer: PageScorer | None = None
+        if config.archive is not None:
+            from minicrawl.archive.packing import AnswerPacker  # most crawls keep no responses
+
+            self._packer = AnswerPacker(config.archive, only_text=config.parse_options.with_text)
+        if config.scorers:
+            from minicrawl.crawl.workers.scoring import PageScorer  # most crawls give no values
+
+            self._scorer = PageScorer(config.scorers)
+
+    async def aclose(self) -> None:
+        await self._parser.close()
+        if self._scorer is not None:
+            await self._scorer.close()
 
     async def visit(self, request: Request) -> Visit:
         """Fetch a page or a sitemap. The returned visit can parse it."""
@@ -226,35 +226,13 @@ async def visiting(
     enough_s: float = ENOUGH_S,
 ) -> AsyncIterator[Visitor]:
     """Open a visitor, which parses here what takes at most `enough_s`."""
-    parser = config.parser(enough_s)
-    packer: AnswerPacker | None = None
-    scorer: PageScorer | None = None
-    if config.archive is not None:
-        from minicrawl.archive.packing import AnswerPacker  # most crawls keep no responses
-
-        packer = AnswerPacker(config.archive, only_text=config.only_text)
-    if config.scorers:
-        from minicrawl.crawl.workers.scoring import PageScorer  # most crawls give no values
-
-        scorer = PageScorer(config.scorers)
-    try:
-        async with HttpFetcher(
-            config.network,
-            config.politeness,
-            trusted_hosts=config.trusted_hosts,
-            transport=transport,
-            access=config.access,
-            logins=config.logins,
-        ) as fetcher:
-            yield Visitor(
-                fetcher,
-                parser,
-                packer,
-                with_bodies=config.with_bodies,
-                rendered_bytes=config.rendered_bytes,
-                scorer=scorer,
-            )
-    finally:
-        await parser.close()
-        if scorer is not None:
-            await scorer.close()
+    fetcher = HttpFetcher(
+        config.network,
+        config.politeness,
+        trusted_hosts=config.trusted_hosts,
+        transport=transport,
+        access=config.access,
+        logins=config.logins,
+    )
+    async with aclosing(Visitor(fetcher, config, enough_s)) as visitor, fetcher:
+        yield visitor

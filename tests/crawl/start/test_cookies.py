@@ -193,7 +193,7 @@ def test_a_bad_file_is_refused_at_once(tmp_path: Path, content: bytes | None, wh
 def setting_cookies(*cookies: str) -> tuple[FakeWeb, Visitor]:
     """Return a web whose responses all set these cookies, and access to it."""
     web = FakeWeb({}, elsewhere=html()._replace(cookies=cookies))
-    return web, Visitor(web, WorkerConfig.of(Settings()).parser())
+    return web, Visitor(web, WorkerConfig.of(Settings()))
 
 
 def test_the_jar_is_saved_during_the_crawl(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class Desk:
     def __init__(self, *crew: Hand, first_own: int = 0) -> None:
         self.web = FakeWeb({A: html(title="read here")})
         self.crew, self.apart = crew, Hand()
-        here = Visitor(self.web, CONFIG.parser())
+        here = Visitor(self.web, CONFIG)
         self.workers = WorkerPool(
             here, [Place(hand) for hand in crew], Place(self.apart), first_own
         )
