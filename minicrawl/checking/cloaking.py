@@ -22,7 +22,7 @@ from minicrawl.crawl.events import nobody_listens
 from minicrawl.crawl.hosts.side_requests import follow
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.start.opening import opened_crawl
-from minicrawl.crawl.start.settings import store_terms
+from minicrawl.crawl.start.settings import agreed
 from minicrawl.crawl.workers.pool import open_web_access
 from minicrawl.crawl.workers.visitor import WorkerConfig
 from minicrawl.errors import MinicrawlError
@@ -32,7 +32,6 @@ from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Respon
 from minicrawl.own_files import scratch
 from minicrawl.ports import Clock, PageFetcher
 from minicrawl.states import State
-from minicrawl.store.writer import StoreWriter
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.html.page import parse_page
 from minicrawl.web.html.page_text import plain_text
@@ -46,10 +45,7 @@ BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.
 
 
 async def check_cloaking(
-    url: str,
-    settings: Settings,
-    clock: Clock,
-    transport: "httpx.AsyncBaseTransport | None" = None,
+    url: str, settings: Settings, clock: Clock, transport: "httpx.AsyncBaseTransport | None" = None
 ) -> Cloaking:
     """Request a page under both names, twice each, in turn."""
     trusted = trusted_among([url])
@@ -62,7 +58,7 @@ async def check_cloaking(
     )
     answers: list[PageAnswer] = []
     with scratch("cloaking") as folder:
-        agree = partial(_agree, settings)
+        agree = partial(agreed, settings)
         async with (
             opened_crawl(agree, folder / "crawl.db", [ResolvedUrl(url)]) as recorder,
             open_web_access(WorkerConfig.of(settings, trusted), 0, transport) as own,
@@ -79,11 +75,6 @@ async def check_cloaking(
     if not any(answer.status for answer in answers):
         raise MinicrawlError(f"{url}: {answers[0].why}")
     return judged(url, answers[::2], answers[1::2])
-
-
-def _agree(settings: Settings, store: StoreWriter) -> Settings:
-    store.agree(store_terms(settings))
-    return settings
 
 
 async def _ask(crawler: Crawler, url: str, through: PageFetcher) -> PageAnswer:

@@ -46,8 +46,6 @@ class PageAnswer(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """Difference between the responses to the two names."""
-
     what: str
     crawler: str
     browser: str
@@ -70,7 +68,6 @@ class Cloaking:
 
     @property
     def is_cloaked(self) -> bool:
-        """True if the page is served differently."""
         return bool(self.differences)
 
     @property
@@ -117,7 +114,6 @@ def _document(answer: PageAnswer) -> dict[str, object]:
 
 
 def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
-    """Compare the responses to both names."""
     texts = _Sides(
         [answer.text_parts for answer in crawler], [answer.text_parts for answer in browser]
     )
@@ -145,8 +141,9 @@ def _value_differences(
     crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]
 ) -> Iterator[Difference]:
     """Yield values that are the same in all responses to a name, and differ between the names."""
-    for field in ("answer", "final URL", "title", "canonical", "robots"):
-        ours, theirs = ({_value(field, answer) for answer in side} for side in (crawler, browser))
+    sides = [list(map(_values, side)) for side in (crawler, browser)]
+    for field in sides[0][0]:
+        ours, theirs = ({values[field] for values in side} for side in sides)
         # A value that differs between two responses to one name does not depend on the name.
         if len(ours) == len(theirs) == 1 and ours != theirs:
             yield Difference(field, ours.pop(), theirs.pop())
@@ -154,18 +151,14 @@ def _value_differences(
                 return  # no page to compare
 
 
-def _value(field: str, answer: PageAnswer) -> str:
-    match field:
-        case "answer":
-            return answer.why or f"{answer.status}, a page"
-        case "final URL":
-            return answer.url
-        case "title":
-            return answer.page.title
-        case "canonical":
-            return answer.page.canonical or "none"
-        case _:
-            return "noindex" if answer.page.noindex else "may be indexed"
+def _values(answer: PageAnswer) -> dict[str, str]:
+    return {
+        "answer": answer.why or f"{answer.status}, a page",
+        "final URL": answer.url,
+        "title": answer.page.title,
+        "canonical": answer.page.canonical or "none",
+        "robots": "noindex" if answer.page.noindex else "may be indexed",
+    }
 
 
 def _difference(field: str, sides: "_Sides", noun: str) -> Difference:

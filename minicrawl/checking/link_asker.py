@@ -42,7 +42,6 @@ _LONGEST_LENGTH = 18  # digits of a Content-Length that SQLite can store
 Found = FetchResult | State
 Hops = list[tuple[str, Found]]
 Keep = Callable[[Hops], Awaitable[None]]
-Send = Callable[[str], Awaitable[Found]]
 
 
 class LinkAsker:
@@ -69,6 +68,17 @@ class LinkAsker:
         free = asyncio.Semaphore(self._settings.politeness.concurrency)
         send = partial(self._send, wants=wants, in_scope=in_scope)
         tasks = list[asyncio.Task[bool]]()
+
+        async def ask_each(waiting: Iterator[str]) -> bool:
+            for url in waiting:
+                async with free:
+                    if not await self._crawler.may_ask():
+                        return False
+                    hops = await follow(url, send)
+                    if hops[0][1] is not State.SCOPE:
+                        await keep(hops)
+            return True
+
         async with asyncio.TaskGroup() as group:
             # One task for each connection that a host may have: in it, URLs wait for the host's
             # delay one after another. In one queue for all hosts, URLs would wait for the slowest.
@@ -76,20 +86,8 @@ class LinkAsker:
                 queued = list(of_host)
                 waiting = iter(queued)
                 for _ in range(min(per_host, len(queued))):
-                    tasks.append(group.create_task(self._ask_each(waiting, keep, send, free)))
+                    tasks.append(group.create_task(ask_each(waiting)))
         return came_to_their_end(tasks)
-
-    async def _ask_each(
-        self, waiting: Iterator[str], keep: Keep, send: Send, free: asyncio.Semaphore
-    ) -> bool:
-        for url in waiting:
-            async with free:
-                if not await self._crawler.may_ask():
-                    return False
-                hops = await follow(url, send)
-                if hops[0][1] is not State.SCOPE:
-                    await keep(hops)
-        return True
 
     def row_of(self, hops: Hops) -> CheckRow:
         """Return the row of the first URL, with the result of the last hop."""
@@ -150,6 +148,7 @@ class BodyReader:
 
     def __init__(self, emit: Listener) -> None:
         self._process, self._tell = ParserProcess(MOST_READING_S), emit
+        self.close = self._process.close
 
     async def read(self, read: Callable[[bytes], T], response: Response, url: str) -> T | None:
         """Return what `read` finds in the body; None if it was killed for taking too long."""
@@ -160,6 +159,3 @@ class BodyReader:
         except ParserLost as lost:
             self._tell(Noted(text=f"{url} is not read: {lost}"))
             return None
-
-    async def close(self) -> None:
-        await self._process.close()

@@ -7,13 +7,14 @@ checks did not come to their end, because what was read in them is not kept.
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Set
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from minicrawl.checking.link_asker import VALID_S, BodyReader, Hops, LinkAsker, came_to_their_end
-from minicrawl.checking.requisites import kept_files
+from minicrawl.checking.requisites import KeptFiles
 from minicrawl.checking.soft_404s import MissingPages
 from minicrawl.checking.targets import (
     Sources,
@@ -56,7 +57,15 @@ async def check_links(crawler: Crawler) -> None:
     context = crawler.context
     storing, emit = context.settings.storing, context.emit
     asker = LinkAsker(crawler)
-    await _check_again(context, asker)  # first: what is there again is no longer broken below
+    dead = list[CheckRow]()
+
+    async def keep(hops: Hops) -> None:
+        dead.append(asker.row_of(hops))
+
+    try:  # first: what is there again is no longer broken below
+        await asker.ask(due_checks(context), keep)
+    finally:
+        _keep(storing.store, dead)
     if storing.requisites:
         number = await _keep_requisites(context, asker)
         emit(Noted(text=f"kept {counted(number, 'page requisite')}"))
@@ -84,18 +93,6 @@ def due_checks(context: CrawlContext) -> list[str]:
     ]
 
 
-async def _check_again(context: CrawlContext, asker: LinkAsker) -> None:
-    rows = list[CheckRow]()
-
-    async def keep(hops: Hops) -> None:
-        rows.append(asker.row_of(hops))
-
-    try:
-        await asker.ask(due_checks(context), keep)
-    finally:
-        _keep(context.settings.storing.store, rows)
-
-
 async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
     """Keep the requisites of pages; those that fail are recorded as broken."""
 
@@ -104,7 +101,7 @@ async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
         targets = await targets_of(view, context.emit)
     needed = targets.assets
     leading_on = {url: any(kind in LEADS_ON for kind, _ in of) for url, of in needed.items()}
-    with kept_files(context, _failed_lately(context)) as requisites:
+    with closing(KeptFiles(context, _failed_lately(context))) as requisites:
         await requisites.run(asker, leading_on)
     _keep(store, requisites.rows)
     keep_all_findings(store, needed, [], choices=targets.choices)
@@ -120,7 +117,7 @@ async def _keep_linked_files(context: CrawlContext, asker: LinkAsker) -> int:
         if max_depth is not None:
             places = places[[depths[page] <= max_depth for page in places.tolist()]]
         linked = list(urls(view, places))
-    with kept_files(context, _failed_lately(context)) as files:
+    with closing(KeptFiles(context, _failed_lately(context))) as files:
         await files.ask(asker, linked, in_scope=True)
     _keep(store, files.rows)
     return files.kept

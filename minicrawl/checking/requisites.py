@@ -10,8 +10,7 @@ round      requests for the requisites of pages; then for those of their styles,
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Set
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Mapping, Set
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -31,14 +30,6 @@ MOST_ROUNDS = 100
 """Limit of rounds, for an endless series of styles that import one another."""
 
 
-@contextmanager
-def kept_files(context: CrawlContext, failed: Set[str]) -> Iterator["KeptFiles"]:
-    """Open what keeps files. URLs in `failed` failed lately and are not requested."""
-    folder = archive_folder(context.settings.storing.store)
-    with closing(ArchiveReader(folder, _end(context))) as archive:
-        yield KeptFiles(context, archive, failed)
-
-
 def _end(context: CrawlContext) -> int:
     """Return the end of the archive, as of the last commit."""
     with reading(context.settings.storing.store) as connection:
@@ -50,9 +41,13 @@ def _end(context: CrawlContext) -> int:
 class KeptFiles:
     """Requests files, and keeps the responses: their number, and the result of each request."""
 
-    def __init__(self, context: CrawlContext, archive: ArchiveReader, failed: Set[str]) -> None:
+    def __init__(self, context: CrawlContext, failed: Set[str]) -> None:
+        """Open the archive. URLs in `failed` failed lately and are not requested."""
         self.kept, self.rows = 0, list[CheckRow]()
-        self._context, self._archive, self._failed = context, archive, failed
+        self._context, self._failed = context, failed
+        folder = archive_folder(context.settings.storing.store)
+        self._archive = ArchiveReader(folder, _end(context))
+        self.close = self._archive.close
 
     async def run(self, asker: LinkAsker, needed: Mapping[str, bool]) -> None:
         """Run all rounds. The values of `needed` tell whether a file may need more files."""

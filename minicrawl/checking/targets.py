@@ -247,14 +247,12 @@ class _Anchors:
     def missing(self, references: PageReferences) -> Iterator[FindingRow]:
         """Yield the links whose fragment names no anchor of the target page."""
         for target, links in self._wanted.items():
-            anchors = self._of(target, references)
-            if anchors is None:
+            if target in self._found:
+                anchors = set(self._found[target])
+            elif references.has(target):
+                anchors = set(map(hash, references.of(target).anchors))
+            else:
                 continue
             for page, name, text in links:
                 if hash(name) not in anchors:
                     yield FindingRow(page, f"{target}#{name}", NO_ANCHOR, text)
-
-    def _of(self, target: str, references: PageReferences) -> Set[int] | None:
-        if target in self._found:
-            return set(self._found[target])
-        return set(map(hash, references.of(target).anchors)) if references.has(target) else None

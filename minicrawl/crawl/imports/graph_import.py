@@ -53,8 +53,6 @@ _LARGEST_WHOLE = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """Result of an import."""
-
     pages: int
     links: int
     read: int
@@ -75,11 +73,7 @@ class GraphToImport(NamedTuple):
 
 
 def import_graph(
-    named: NamedGraph,
-    store: Path,
-    label: str,
-    now: float,
-    progress: Progress = unreported,
+    named: NamedGraph, store: Path, label: str, now: float, progress: Progress = unreported
 ) -> Imported:
     """Write the store; `label` names the source of the graph in it."""
     refuse_to_overwrite(store)

@@ -16,6 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
@@ -35,7 +36,7 @@ from minicrawl.crawl.refinement.fresh_ranks import refine_for
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.reach import check_types
-from minicrawl.crawl.start.settings import store_terms
+from minicrawl.crawl.start.settings import agreed
 from minicrawl.crawl.turns.page_turns import parsed_visit
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
 from minicrawl.errors import Damaged, MinicrawlError, UsageError
@@ -159,12 +160,9 @@ class RecordedFetches:
 
 
 class RecordedCrawl:
-    """Gives each record its turn."""
-
     def __init__(
         self, context: CrawlContext, clock: RecordClock, visitor: Visitor, folder: Path | None
     ) -> None:
-        """Set up; `folder` is that of the archive, if there is one."""
         self._settings, self._recorder, self._clock = context.settings, context.recorder, clock
         self._fetches = RecordedFetches(context.recorder, context.settings, folder)
         self.close = self._fetches.close
@@ -279,14 +277,11 @@ def are_files_kept(settings: Settings) -> bool:
 
 
 class WarcImport(NamedTuple):
-    """Result of an import."""
-
     store: Path
     records: int
     skipped: Mapping[str, int]
     """Number of records that no page was read from, by reason."""
     damages: int
-    """Number of places where the files are damaged."""
 
 
 def import_warcs(
@@ -303,12 +298,25 @@ def import_warcs(
     place = real_path(store)
     longest = settings.longest_file_bytes if are_files_kept(settings) else 0
     most = max(settings.network.max_body_bytes, longest) + MOST_HEAD_BYTES
-    records = _Records(files, most, note, progress)
+    parts = [file for named in files for file in warc_files(named)]
+    counts = Counter[str]()
+
+    def records() -> Iterator[WarcRecord]:
+        whole, before = max(sum(file.length for file in parts), 1), 0
+        for file in parts:
+            shown = part(progress, before / whole, (before + file.length) / whole)
+            of_file = WarcRecords(file, most, note, shown)
+            for record in of_file:
+                counts["records"] += 1
+                yield record
+            counts["damages"] += of_file.damages
+            before += file.length
+
     with drafting(place) as folder:
         draft = folder / place.name
         storing = replace(settings.storing, store=draft)
-        skipped = asyncio.run(_import(records, replace(settings, storing=storing)))
-        if not records.count:
+        skipped = asyncio.run(_import(records(), replace(settings, storing=storing)))
+        if not counts["records"]:
             raise UsageError(f"{', '.join(map(str, files))}: no WARC record in it")
         refuse_to_overwrite(store)
         if (pages := archive_folder(draft)).is_dir():
@@ -320,19 +328,17 @@ def import_warcs(
             refine_for(store, time.monotonic() - began)
         except (MinicrawlError, OSError) as error:  # the store is complete even so
             note(f"the ranks were not computed: {error}")
-    return WarcImport(store, records.count, skipped, records.damages)
+    return WarcImport(store, counts["records"], skipped, counts["damages"])
 
 
 async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[str, int]:
-    def agree(store: StoreWriter) -> Settings:
-        store.agree(store_terms(settings))
-        return settings
-
     def keep(store: StoreWriter, storing: Storing) -> ArchiveSinks:
         return open_places(store, replace(storing, warc=None), nobody_listens)
 
     path, clock = settings.storing.store, RecordClock()
-    async with opened_crawl(agree, path, (), keep=keep, needs_pages=False) as recorder:
+    async with opened_crawl(
+        partial(agreed, settings), path, (), keep=keep, needs_pages=False
+    ) as recorder:
         folder = None if recorder.keeping.archive is None else archive_folder(path)
         async with visiting(WorkerConfig.of(settings, archive=folder)) as visitor:
             context = CrawlContext(
@@ -347,29 +353,3 @@ async def _import(records: Iterable[WarcRecord], settings: Settings) -> Mapping[
             with closing(RecordedCrawl(context, clock, visitor, folder)) as crawl:
                 await crawl.read_all(records)
             return crawl.skipped
-
-
-class _Records:
-    """The records of all files."""
-
-    def __init__(
-        self,
-        files: Sequence[Path],
-        most_bytes: int,
-        note: Callable[[str], None],
-        progress: Progress,
-    ) -> None:
-        self._files = [file for named in files for file in warc_files(named)]
-        self._most_bytes, self._note, self._progress = most_bytes, note, progress
-        self.count = self.damages = 0
-
-    def __iter__(self) -> Iterator[WarcRecord]:
-        whole, before = max(sum(file.length for file in self._files), 1), 0
-        for file in self._files:
-            shown = part(self._progress, before / whole, (before + file.length) / whole)
-            records = WarcRecords(file, self._most_bytes, self._note, shown)
-            for record in records:
-                self.count += 1
-                yield record
-            self.damages += records.damages
-            before += file.length

@@ -100,6 +100,12 @@ def refuse_scorers(settings: Settings, *, in_python: bool = False) -> None:
         scorers_of(order.score)
 
 
+def agreed(settings: Settings, store: StoreWriter) -> Settings:
+    """Return the settings, once the store has the terms that follow from them."""
+    store.agree(store_terms(settings))
+    return settings
+
+
 def store_terms(settings: Settings) -> StoreTerms:
     order, storing = settings.order, settings.storing
     return StoreTerms(
