@@ -24,11 +24,9 @@ def network_with_proxies(network: Network, environ: Mapping[str, str] = os.envir
     return with_known_proxies(network, environ)
 
 
-async def check_network(
-    network: Network, environ: Mapping[str, str] = os.environ
-) -> tuple[list[str], list[str]]:
+async def check_network(network: Network) -> tuple[list[str], list[str]]:
     """Return notes on settings in effect and warnings; raise UsageError for impossible ones."""
-    check_authorities(environ)
+    check_authorities(os.environ)
     check_tls(network)
     for address in network.bind_address:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
@@ -42,19 +40,19 @@ async def check_network(
         f"the certificate of {host} is not checked (--insecure): anybody may answer for it"
         for host in network.insecure
     ]
-    if _may_have_proxies(network, environ):
+    if _may_have_proxies(network, os.environ):
         from minicrawl.fetch.proxy.dialing import check_proxies
         from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
         from minicrawl.fetch.proxy.proxies import ProxyRoutes
 
-        proxied = network_with_proxies(network, environ)
+        proxied = network_with_proxies(network)
         if proxied.proxy:
             warnings += await check_proxies(proxied)
             routes = ProxyRoutes(proxied.proxy, proxied.no_proxy)
-            named = names_of_proxies(network, environ)
+            named = names_of_proxies(network, os.environ)
             proxies = ", ".join(map(str, routes.proxies))  # without logins
             notes.append(f"through {proxies} ({named})")
-            notes += filter(None, [hosts_without_proxy(network, environ)])
+            notes += filter(None, [hosts_without_proxy(network, os.environ)])
     return notes, warnings
 
 

@@ -191,8 +191,6 @@ def prune_store(path: Path, rules: PruneRules) -> tuple[Pruning, bool]:
 
 
 class TakenDown(NamedTuple):
-    """Result of a take-down."""
-
     what: str
     answers: int
     pages: int
@@ -219,7 +217,6 @@ class UrlPattern(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Parse a URL, or a prefix followed by `*`."""
         stem = text.removesuffix("*")
         if (url := canonical(stem)) is None:
             raise UsageError(f"{text!r} is neither a URL nor a URL prefix followed by *")

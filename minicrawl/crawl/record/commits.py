@@ -187,6 +187,7 @@ class Committer:
         self._unwritten: deque[Callable[[], None]] = deque()
         """Commits and checkpoints. A failed write stays first."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self.close = self._thread.shutdown
         self._rows, self._frontier, self._counters = rows, frontier, counters
         counters[tables.FETCHES] = tables.fetches_known(store.connection)
         self._closed = Batch(), frontier.last_seq
@@ -320,9 +321,6 @@ class Committer:
         batch, self.last_step = self._closed
         self._rows.forget(batch)
         self._wrote.set()
-
-    def close(self) -> None:
-        self._thread.shutdown()
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -49,8 +49,6 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refined:
-    """Result of a refinement."""
-
     pages: int
     links: int
     rounds: int

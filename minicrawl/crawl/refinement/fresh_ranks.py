@@ -138,11 +138,7 @@ async def refine_beside(store: Path, most_s: float, code: str = _CODE) -> bool:
 
 @asynccontextmanager
 async def kept_fresh(
-    storing: Storing,
-    recorder: Recorder,
-    clock: Clock,
-    *,
-    proves: bool = False,
+    storing: Storing, recorder: Recorder, clock: Clock, *, proves: bool = False
 ) -> AsyncIterator[None]:
     """Compute the ranks of a running crawl when there is time, or always if it `proves` a share."""
     if proves:

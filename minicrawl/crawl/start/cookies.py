@@ -25,8 +25,6 @@ COOKIES_SUFFIX = "-cookies"
 
 
 class WithCookies:
-    """Web access whose requests have cookies."""
-
     def __init__(self, web_access: WebAccess, jar: CookieJar, clock: Clock) -> None:
         self._web_access, self._jar, self._clock = web_access, jar, clock
         self.locate, self.parse_rules = web_access.locate, web_access.parse_rules

@@ -25,8 +25,6 @@ MOST_IN_SEEDS = 10_000
 
 
 class StartOptions:
-    """Seeds and options of a crawl, and the command that resumes it."""
-
     def __init__(self, seeds: Iterable[str], command: str | None, *, fresh: bool) -> None:
         self.seeds, self.command, self.fresh = seeds, command, fresh
         self._logins: dict[Origin, Login] = {}  # in the URLs of seeds

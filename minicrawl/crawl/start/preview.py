@@ -39,8 +39,6 @@ class FirstPage:
 
 @dataclass(frozen=True, slots=True)
 class FirstHost:
-    """Host of one of the first pages, and its robots.txt."""
-
     origin: str
     delay_s: float
     rules: Rules | None  # None without a response
@@ -49,8 +47,6 @@ class FirstHost:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """First pages of a crawl, their hosts, and notes for the user."""
-
     seeds: int
     known: int
     hosts: list[FirstHost]

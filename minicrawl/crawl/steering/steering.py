@@ -33,10 +33,10 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.crawl.start.opening import share_of_endowment
 from minicrawl.crawl.workers.pool import Activity, WorkerPool, worker_count
-from minicrawl.model import CrawlerId, PageId
+from minicrawl.model import CrawlerId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
-from minicrawl.web.urls import ResolvedUrl, resolve_seed
+from minicrawl.web.urls import resolve_seed
 from minicrawl.wording import counted
 
 _NOTES_KEPT = 200
@@ -49,8 +49,6 @@ _SHOWN_SETTINGS = (
 
 
 class CrawlSteering:
-    """Serves the requests to one running crawl."""
-
     def __init__(
         self, crawler: Crawler, pool: WorkerPool, workers: int, meter: ProgressMeter
     ) -> None:
@@ -157,7 +155,15 @@ class CrawlSteering:
         pages, *_ = await self._parts.introducer.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()
         new = sorted(set(pages.values()) - before)
-        self._admit(list(seeds.values()), list(pages.values()))
+        # The new seeds count as seeds for scope, depths and quotas.
+        for url in seeds:
+            self._context.gate.widen(url)
+        depth = recorder.frontier.urls.depth
+        for page in pages.values():
+            self._parts.traps.vouch(page)
+            if self._parts.depths is not None:
+                self._parts.settler.poster.reopen(self._parts.depths.begin_at(page))
+            depth[page] = 0
         if new:
             endowment = self._context.settings.order.endowment
             units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
@@ -166,17 +172,6 @@ class CrawlSteering:
             )
         more = f" and {len(seeds) - _SHOWN_URLS:,} more" if len(seeds) > _SHOWN_URLS else ""
         self._emit(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
-
-    def _admit(self, seeds: Sequence[ResolvedUrl], pages: Sequence[PageId]) -> None:
-        """Let the new seeds count as seeds for scope, depths and quotas."""
-        for seed in seeds:
-            self._context.gate.widen(seed.url)
-        depth = self._context.recorder.frontier.urls.depth
-        for page in pages:
-            self._parts.traps.vouch(page)
-            if self._parts.depths is not None:
-                self._parts.settler.poster.reopen(self._parts.depths.begin_at(page))
-            depth[page] = 0
 
     def _emit(self, text: str) -> None:
         self._context.emit(

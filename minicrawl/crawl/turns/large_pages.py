@@ -109,24 +109,21 @@ class LargePages:
         """Hold the lock for settling a page with very many links, which wait for it on disk."""
         with self._set_aside(turn.host):
             async with AsyncExitStack() as held:
-                await self._wait(turn, held)
+                assert turn.parsed is not None
+                began = perf_counter()
+                self._growth.look(self._clock.now())
+                brings_much = self._growth.brings_much(turn.parsed.links)
+                turn.cost_s += perf_counter() - began
+                is_free = not self._settling.is_taken
+                if brings_much:
+                    is_free = is_free and not (self._bringing.is_taken or self._growth.is_late)
+                with nullcontext() if is_free else _links_on_disk(turn):
+                    if brings_much:
+                        await held.enter_async_context(self._held(self._bringing, turn))
+                        await asyncio.sleep(self._growth.wait_s(self._clock.now()))
+                    await held.enter_async_context(self._held(self._settling, turn))
                 yield
             self._growth.look(self._clock.now(), len(turn.introduced))
-
-    async def _wait(self, turn: Turn, held: AsyncExitStack) -> None:
-        assert turn.parsed is not None
-        began = perf_counter()
-        self._growth.look(self._clock.now())
-        brings_much = self._growth.brings_much(turn.parsed.links)
-        turn.cost_s += perf_counter() - began
-        is_free = not self._settling.is_taken
-        if brings_much:
-            is_free = is_free and not (self._bringing.is_taken or self._growth.is_late)
-        with nullcontext() if is_free else _links_on_disk(turn):
-            if brings_much:
-                await held.enter_async_context(self._held(self._bringing, turn))
-                await asyncio.sleep(self._growth.wait_s(self._clock.now()))
-            await held.enter_async_context(self._held(self._settling, turn))
 
     @asynccontextmanager
     async def _held(self, lock: FairLock, turn: Turn) -> AsyncIterator[None]:

@@ -32,8 +32,6 @@ _GAVE_PLACE = Failed(
 
 
 class PageTurns:
-    """Takes pages through their turns."""
-
     def __init__(
         self,
         context: CrawlContext,
@@ -55,7 +53,6 @@ class PageTurns:
         self._unscored = 0
 
     def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
-        """Begin the turn of a page whose host may be contacted."""
         host, lease = turn.host, turn.lease
         standing = Standing.of(host)
         self.under_way += 1

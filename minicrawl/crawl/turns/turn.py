@@ -1,9 +1,6 @@
 """The state of a turn: of a page from its lease until its end is settled.
 
 If a request fails and is retried, the turn is suspended between two leases; few pages are.
-
-request_url URL as sent, with session marks if the server insists on them
-chain       consecutive redirects that led to the page
 """
 
 from collections.abc import Sequence
@@ -20,8 +17,6 @@ from minicrawl.web.urls import posted_to
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """State of a page while its turn is under way."""
-
     lease: Lease
     page: PageId
     host: Host
@@ -32,7 +27,7 @@ class Turn:
     """URL with session marks, if the server insists on them."""
     own: OwnRequest | None = None
     """Request that a program wants, if it is not a plain GET."""
-    chain: RedirectChain = NO_CHAIN
+    chain: RedirectChain = NO_CHAIN  # consecutive redirects that led to the page
     introduced: Sequence[int] = ()
     """Linked pages that became known by this turn, before its end."""
     slot: RequestSlot | None = None
@@ -45,7 +40,6 @@ class Turn:
 
     @property
     def sent_url(self) -> str:
-        """URL that the request goes to."""
         if self.own is not None and self.own.method == "POST":
             return posted_to(self.lease.url)
         return self.request_url or self.lease.url
@@ -91,6 +85,5 @@ class SuspendedTurns:
         return chain
 
     def end(self, page: PageId) -> None:
-        """Forget the page, whose turn is over."""
         self._tries.pop(page, None)
         self._chains.pop(page, None)

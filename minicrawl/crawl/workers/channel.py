@@ -34,7 +34,6 @@ from minicrawl.crawl.workers.messages import LENGTH_BYTES, packed_message
 
 _READ_BUFFER_BYTES = 64 * 1024
 AT_ONCE = 4
-"""Most messages per write."""
 
 
 class PickleChannel(asyncio.BufferedProtocol):

@@ -105,6 +105,7 @@ class PageParser:
         self._options, self._politeness = options, politeness or Politeness()
         self._enough_s = enough_s
         self._process = ParserProcess(max_s)
+        self.close = self._process.close
         self._one_at_a_time = FairLock()
         self._since_turn_s = 0.0
 
@@ -156,9 +157,6 @@ class PageParser:
         result, cost_s = await self.parse_here(task, body, url)
         assert result is not None
         return Timed(result, cost_s)
-
-    async def close(self) -> None:
-        await self._process.close()
 
     async def parse_here(
         self, task: Callable[[bytes], T], body: bytes, url: str

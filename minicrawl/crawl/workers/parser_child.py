@@ -17,8 +17,6 @@ from minicrawl.memory.limits import limit_memory, limit_processor_time
 
 
 class ParserCommand(IntEnum):
-    """Commands of the child."""
-
     BODY = 1  # keep a piece of the next body; no reply
     PARSE = 2  # call a function with the body: its result and cost
 

@@ -221,11 +221,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self,
-        own: WebAccess,
-        slots: Sequence[WorkerSlot],
-        quarantine: WorkerSlot,
-        first_own: int,
+        self, own: WebAccess, slots: Sequence[WorkerSlot], quarantine: WorkerSlot, first_own: int
     ) -> None:
         self._own, self._slots, self._quarantine = own, list(slots), quarantine
         self.parse_rules, self._first_own = own.parse_rules, first_own

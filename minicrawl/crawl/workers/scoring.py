@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from pathlib import Path
 from threading import Thread
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 from minicrawl import ext
 from minicrawl.config.values.access import SECRET, why_no_header
@@ -31,14 +31,10 @@ from minicrawl.model import FULL_VALUE, OwnRequest, ParsedPage, Response
 from minicrawl.web.urls import LONGEST, ResolvedUrl, host, posted, resolve
 
 SCORING_S = 10.0
-"""Longest time that a scorer may take for a page."""
 
 
-class EnqueuedLink(NamedTuple):
-    """Link that a program added to a page, with its request if that is not a plain GET."""
-
-    link: ResolvedUrl
-    own: OwnRequest | None
+EnqueuedLink = tuple[ResolvedUrl, OwnRequest | None]
+"""Link that a program added to a page, with its request if that is not a plain GET."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +91,7 @@ class PageRead:
             resolved = ResolvedUrl(posted(resolved.url, body))
         if resolved is None or resolved.url == self.url or len(resolved.url) > LONGEST:
             return False
-        self.enqueued.append(EnqueuedLink(resolved, own))
+        self.enqueued.append((resolved, own))
         return True
 
 
@@ -187,6 +183,7 @@ class PageScorer:
     def __init__(self, names: Sequence[str], within_s: float = SCORING_S) -> None:
         self._names = tuple(names)
         self._process = ParserProcess(within_s)
+        self.close = self._process.close
 
     async def scored(self, page: PageRead, parsed: ParsedPage, body: IO[bytes]) -> ParsedPage:
         task = partial(_score, names=self._names, page=page)
@@ -196,9 +193,6 @@ class PageScorer:
         except ParserLost as lost:
             return scored(parsed, f"the scorer was stopped: {lost}")
         return scored(parsed, result.value)
-
-    async def close(self) -> None:
-        await self._process.close()
 
 
 _made = lru_cache(1)(scorers_of)

@@ -16,12 +16,8 @@ _ACCEPT = {
     Want.PAGE: b"text/html,application/xhtml+xml,application/xml;q=0.5,*/*;q=0.1",
     Want.TEXT: _ACCEPT_TEXT,
     Want.SITEMAP: _ACCEPT_TEXT,
-    Want.HEAD: b"*/*",
-    Want.STATUS: b"*/*",
-    Want.RESOURCE: b"*/*",
-    Want.FILE: b"*/*",
-    Want.PREFLIGHT: b"*/*",
 }
+"""Accept by kind of request; others accept anything."""
 
 
 class RequestHeaders:
@@ -38,8 +34,8 @@ class RequestHeaders:
             *given,
         )
         self._by_want: dict[Want, Headers] = {
-            want: own if b"accept" in names else (*own, (b"Accept", accepted))
-            for want, accepted in _ACCEPT.items()
+            want: own if b"accept" in names else (*own, (b"Accept", _ACCEPT.get(want, b"*/*")))
+            for want in Want
         }
 
     def of(self, request: Request) -> Sequence[tuple[bytes, bytes]]:

@@ -181,8 +181,6 @@ _Sent = tuple[bytes | None, Digest | None]
 
 
 class _OriginLogin:
-    """State of the login at one origin."""
-
     def __init__(self, access: OriginAccess, *, is_tls: bool) -> None:
         self._headers, self._login = access.headers, access.login
         self._is_basic = is_tls

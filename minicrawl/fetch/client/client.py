@@ -104,8 +104,6 @@ class Pace(NamedTuple):
 
 
 class HttpClient:
-    """Transport over pooled connections."""
-
     def __init__(
         self, pace: Pace, dialer: Dialer, *, max_head_bytes: int, is_raw: bool = False
     ) -> None:

@@ -1,8 +1,5 @@
 """Framing: what marks the end of a body, and so cuts it out of the bytes that arrive.
 
-Browsers forgive bare line feeds; heads that let two readers disagree on where a response ends are
-a fault, as the rest would be taken for the response to the next request.
-
 framing   its length, its chunks, or the end of the connection
 excess    bytes after the end of a response although no further request was sent
 """

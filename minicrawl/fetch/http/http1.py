@@ -18,8 +18,6 @@ Heads that let two readers disagree on where a response ends are not, as the res
 for the response to the next request: two Content-Lengths that differ are a fault, and a
 connection closes after a chunked response that also has a length.
 
-framing   what marks the end of a body: its length, its chunks, or the end of the connection
-excess    bytes after the end of a response although no further request was sent
 interim   a response before the final one, such as 100 Continue; only raw parsers keep it
 raw       a body as it was sent: with the sizes of its chunks, and its trailers
 

@@ -105,8 +105,6 @@ class ResponseStream(Protocol):
 
 
 class Transport(Protocol):
-    """Client that sends requests."""
-
     async def send(self, request: TransportRequest) -> ResponseStream: ...
 
     async def aclose(self) -> None:

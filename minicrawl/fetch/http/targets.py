@@ -60,7 +60,5 @@ def _origin(url: str) -> Origin:
 
 
 class ConnectTarget(NamedTuple):
-    """Address and port to connect to."""
-
     address: str
     port: int

@@ -123,7 +123,22 @@ class ProxyDialer(Dialer):
         """Return a connection to the proxy itself, after a SOCKS login. Errors are proxy faults."""
         try:
             async with asyncio.timeout(_REACH_S):
-                return await self._reach(proxy)
+                addresses = await self._resolver.locate(proxy.host, _ANY_PORT)
+                if isinstance(addresses, Failed | Refused):
+                    raise handshakes.fault_of(proxy, addresses.detail)
+                places = [place._replace(port=proxy.port) for place in addresses]
+                server: TlsServer | None = None
+                if proxy.scheme == "https":
+                    server = TlsServer(self.tls_for(proxy.host), proxy.host, proxy.port)
+                begin = partial(self.begin, server, ByteStream)
+                _, stream = await self.connector.connect(places, begin)
+                if proxy.is_socks:
+                    try:
+                        await handshakes.greet(stream, proxy)
+                    except BaseException:
+                        stream.abort()
+                        raise
+                return stream
         except TimeoutError:
             raise handshakes.fault_of(proxy, "does not answer") from None
         except (OSError, Fault) as error:
@@ -164,24 +179,6 @@ class ProxyDialer(Dialer):
             if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
                 raise Fault(State.CONNECT, str(error)) from error
             raise
-
-    async def _reach(self, proxy: Proxy) -> ByteStream:
-        addresses = await self._resolver.locate(proxy.host, _ANY_PORT)
-        if isinstance(addresses, Failed | Refused):
-            raise handshakes.fault_of(proxy, addresses.detail)
-        places = [place._replace(port=proxy.port) for place in addresses]
-        server: TlsServer | None = None
-        if proxy.scheme == "https":
-            server = TlsServer(self.tls_for(proxy.host), proxy.host, proxy.port)
-        begin = partial(self.begin, server, ByteStream)
-        _, stream = await self.connector.connect(places, begin)
-        if proxy.is_socks:
-            try:
-                await handshakes.greet(stream, proxy)
-            except BaseException:
-                stream.abort()
-                raise
-        return stream
 
 
 def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:

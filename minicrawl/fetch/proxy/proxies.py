@@ -65,8 +65,6 @@ def parse_proxy(text: str) -> tuple[str, Proxy]:
 
 
 class ProxyRoutes:
-    """Assignment of hosts to proxies."""
-
     def __init__(
         self, proxies: Iterable[str], bypass: Iterable[str], host_settings: Sequence[str] = ()
     ) -> None:

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 
 
 class LookupAnswer(NamedTuple):
-    """Addresses of a name, and their TTL if known."""
-
     addresses: Sequence[str]
     ttl_s: float | None = None
 

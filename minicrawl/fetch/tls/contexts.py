@@ -16,7 +16,6 @@ from minicrawl.config.values.access import host_and_file
 from minicrawl.errors import UsageError
 
 _ALPN = ["http/1.1"]
-"""Protocols to offer in a handshake."""
 FILE, FOLDERS = "SSL_CERT_FILE", "SSL_CERT_DIR"
 
 
@@ -118,7 +117,7 @@ def check_tls(network: Network) -> None:
             raise UsageError(f"{named}: {error.strerror}") from None
 
 
-def check_authorities(environ: Mapping[str, str] = os.environ) -> None:
+def check_authorities(environ: Mapping[str, str]) -> None:
     """Raise UsageError if authorities that the environment names cannot be read."""
     if file := environ.get(FILE):
         _check_file(Path(file))

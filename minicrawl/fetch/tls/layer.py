@@ -44,8 +44,6 @@ _MOST_SESSIONS = 4000
 
 
 class TlsServer(NamedTuple):
-    """Server to connect to, with the TLS context to use."""
-
     context: ssl.SSLContext
     name: str
     port: int

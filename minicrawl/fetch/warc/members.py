@@ -93,11 +93,9 @@ class _RawBytes:
 
     def __init__(self, file: WarcFile) -> None:
         self._file: BinaryIO = file.path.open("rb")
+        self.close = self._file.close
         self._begin, self.length = file.begin, file.length
         self.go_to(0)
-
-    def close(self) -> None:
-        self._file.close()
 
     @property
     def at(self) -> int:
@@ -131,6 +129,7 @@ class Members:
 
     def __init__(self, file: WarcFile) -> None:
         self._raw = _RawBytes(file)
+        self.close = self._raw.close
         # The files in a WACZ file share the allowances by their size.
         share = self._raw.length / max(file.path.stat().st_size, 1)
         self._allowance = int(ALWAYS_UNPACKED * share)
@@ -144,9 +143,6 @@ class Members:
         self._decode_piece: _Decode | None = None
         self._dictionary: zstandard.ZstdCompressionDict | None = None
         self.is_plain = False
-
-    def close(self) -> None:
-        self._raw.close()
 
     @property
     def share(self) -> float:

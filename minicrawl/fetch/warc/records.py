@@ -105,7 +105,6 @@ class WarcRecords:
         self._current = ""
         self._wrong = self._notes = 0
         self.damages = 0
-        """Number of places where the file is damaged."""
 
     def __iter__(self) -> Iterator[WarcRecord]:
         with closing(Members(self._file)) as members:
