@@ -4,14 +4,16 @@ One script loads what a query needs: the files of its words, and the texts of th
 shows. What depends on one word is computed here; the script combines the words of a query.
 
     index.html search.js search.css    the page; `search.js` alone serves a page of your own
-    about.json                         first word of each file of words, and numbers
-    words/17.json                      {"harbour": [rarity, "harbours", step, score, where, ...]}
+    about.json                         beginning of the first word of each file, and numbers
+    words/17.json                      {"harbour": [rarity, "harbours", "packed numbers"]}
     spelling/4.json                    ["harbour", 17, ...], with the number of pages of each word
+    spelling/beginnings.json           ["ab", ...], the beginning of the words of each file
     facets/lang.json                   {"en": [step to the next page, ...]}
     pages/0/48.json                    [url, title, text] of page 48
 
 For each page of a word: the step from the page before, ten times the BM25 score, where the word is,
-the number of its places, and the step to each of them.
+the number of its places, and the step to each of them. A packed number has a sign of `_SIGNS` for
+every five bits, the lowest first; the second half of the signs says that another one follows.
 
 What is written as one, such as `os.path`, is also a word: `os_path`, without score and places.
 
@@ -30,7 +32,7 @@ import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from math import log
 from pathlib import Path
 
@@ -49,10 +51,11 @@ from minicrawl.web.words import words_of
 _MOST_PAGES = 1_000
 _MOST_PLACES, _MOST_OF_STOP_WORD, _MOST_OF_RARE_WORD, _RARE = 12, 3, 40, 100
 """Most places of a word on a page; a rare word is on at most `_RARE` pages."""
-_BYTES_A_FILE = 16_000
-"""Approximate size of a file of words; a common word alone may take three times as many."""
+_BYTES_A_FILE = 10_000
+"""Approximate size of a file of words; a common word alone may take twice as many."""
+_SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _PAGES_A_FOLDER = 1_000
-_TEXT = 3_000
+_TEXT = 2_000
 """Characters of a page's text from which the shown passage is taken."""
 _LONGEST_TEXT = 100_000
 """Characters of a page's text that are searched."""
@@ -94,15 +97,19 @@ def write_static(
         text = " ".join((entry.body or entry.repeated)[:_TEXT].split())
         _write(shown, [entry.url, entry.title or entry.url, text])
         progress(0.8 * number / len(pages))
-    firsts = list[str]()
+    beginnings, last = list[str](), ""
     for nth, words in enumerate(_files(scorer.words())):
         _write(folder / "words" / f"{nth}.json", words)
-        firsts.append(next(iter(words)))
+        first = next(iter(words))
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(last, first, strict=False))
+        beginnings.append(first[: len(list(same)) + 1])
+        last = next(reversed(words))
     spelling = defaultdict[str, list[str | int]](list)
     for word, number in scorer.spelling():
         spelling[word[:_SPELLING_LETTERS]] += (word, number)
     for nth, counted_words in enumerate(spelling.values()):
         _write(folder / "spelling" / f"{nth}.json", counted_words)
+    _write(folder / "spelling" / "beginnings.json", list(spelling))
     for name, values in _facets([entry for entry, _ in pages]).items():
         _write(folder / "facets" / f"{name}.json", values)
     parts = [round(100 * importance_part(relative)) for _, relative in pages]
@@ -111,8 +118,7 @@ def write_static(
         "pages": len(pages),
         "pages_a_folder": _PAGES_A_FOLDER,
         "most_pages": _MOST_PAGES,
-        "first_words": firsts,
-        "spelling": list(spelling),
+        "words": beginnings,
         # The first page of each importance, from 100 down to 0.
         "importance": [sum(part > least for part in parts) for least in range(100, -1, -1)],
         "stop_words": scorer.stop_words(),
@@ -165,7 +171,7 @@ class _Scorer:
             "body": body,
             "repeated": words_of(entry.repeated[:_LONGEST_TEXT]),
         }
-        named = "\n".join((entry.own_title, *entry.headings, file_name(entry.url)))
+        named = "\n".join((entry.title, *entry.headings, file_name(entry.url)))
         in_names = set(_compounds(named))
         for word in in_names.union(_compounds(entry.body[:_LONGEST_TEXT])):
             self._places[word][number] = [_HEADING * (word in in_names)]
@@ -177,7 +183,7 @@ class _Scorer:
             for word, count in Counter(words).items():
                 if len(word) <= _LONGEST_WORD:
                     self._counts[name][word].append((number, count))
-        in_title, in_headings = set(title), set(headings)
+        in_title, in_headings = set(title), set(headings).union(words_of(entry.title))
         for word in set().union(*fields.values()):
             if len(word) <= _LONGEST_WORD:
                 where = (word in in_title) * (_TITLE + _TITLE_WORDS * len(title))
@@ -185,8 +191,8 @@ class _Scorer:
                 of_word = places.get(word, ())[: _MOST_OF_RARE_WORD + 1]
                 self._places[word][number] = [where, *of_word]
 
-    def words(self) -> Iterator[tuple[str, list[str | int]]]:
-        """Yield the words in order, each with its numbers."""
+    def words(self) -> Iterator[tuple[str, int, str, str]]:
+        """Yield the words in order, each with its rarity, its other forms, and its pages."""
         pages = max(len(self._lengths["body"]), 1)
         forms = self._forms()
         means = {name: sum(lengths) / pages or 1 for name, lengths in self._lengths.items()}
@@ -201,7 +207,7 @@ class _Scorer:
                     scores[page] += rarity * norm
             best = sorted(scores, key=lambda page: (-scores[page], page))[:_MOST_PAGES]
             rarity = log(1 + pages / (self._pages_with(word) + 0.5))
-            numbers: list[str | int] = [round(100 * rarity), " ".join(forms.get(word, ()))]
+            numbers = list[int]()
             is_rare, is_stop = len(scores) <= _RARE, is_stop_word(word, self._languages)
             most = _MOST_OF_STOP_WORD if is_stop else _MOST_PLACES
             most, before = _MOST_OF_RARE_WORD if is_rare else most, 0
@@ -213,7 +219,7 @@ class _Scorer:
                 score = max(1, round(10 * scores[page]))
                 numbers += (page - before, score, where, len(places), *steps)
                 before = page
-            yield word, numbers
+            yield word, round(100 * rarity), " ".join(forms.get(word, ())), _packed(numbers)
 
     def spelling(self) -> Iterator[tuple[str, int]]:
         """Yield the words that may correct others, in order, with the number of their pages."""
@@ -248,17 +254,30 @@ def _compounds(text: str) -> Iterator[str]:
     return ("_".join(words_of(match[0])) for match in _COMPOUND.finditer(text))
 
 
-def _files(scored: Iterable[tuple[str, list[str | int]]]) -> Iterator[dict[str, list[str | int]]]:
+def _packed(numbers: Iterable[int]) -> str:
+    signs = list[str]()
+    for number in numbers:
+        left = number
+        while left >= 32:  # noqa: PLR2004 - five bits
+            signs.append(_SIGNS[32 + left % 32])
+            left //= 32
+        signs.append(_SIGNS[left])
+    return "".join(signs)
+
+
+def _files(
+    words: Iterable[tuple[str, int, str, str]],
+) -> Iterator[dict[str, tuple[int, str, str]]]:
     """Yield the words of each file, which take about `_BYTES_A_FILE` bytes."""
-    words, size = dict[str, list[str | int]](), 0
-    for word, numbers in scored:
-        words[word] = numbers
-        size += len(word) + 3 * len(numbers)
+    of_file, size = dict[str, tuple[int, str, str]](), 0
+    for word, rarity, forms, pages in words:
+        of_file[word] = rarity, forms, pages
+        size += len(word) + len(forms) + len(pages)
         if size >= _BYTES_A_FILE:
-            yield words
-            words, size = {}, 0
-    if words:
-        yield words
+            yield of_file
+            of_file, size = {}, 0
+    if of_file:
+        yield of_file
 
 
 def _facets(entries: Sequence[Entry]) -> dict[str, dict[str, list[int]]]:

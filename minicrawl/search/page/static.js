@@ -3,7 +3,7 @@
 // Laws: text of pages becomes text nodes, never markup. Files are loaded once, when a query needs
 // them. A filter is never taken for words, and what is not found for certain is said.
 const here = new URL(".", import.meta.url);
-const AT_ONCE = 10, ENOUGH = 10, BLOCK = 30, MOST_ENDINGS = 40, AROUND = 200, PAUSE_MS = 150, MOST_TRIED = 5;
+const AT_ONCE = 10, ENOUGH = 10, BLOCK = 30, LACKING = 10, MOST_ENDINGS = 40, AROUND = 200, PAUSE_MS = 150, MOST_TRIED = 5;
 const TITLE = 1, HEADING = 2, FILE = 4, MORE = 8, GRADES = [[1, 1], [2, .8], [4, .6], [8, .4], [20, .2]];
 const FORM = .2, OF_FORMS = .7, ENDING = .6; // weights of other forms of words
 
@@ -62,8 +62,24 @@ const placeIn = (sorted, text) => {
 };
 
 const NOWHERE = { rarity: 0, forms: [], pages: new Map(), isCommon: false };
-const decoded = ([rarity, forms, ...numbers], most) => {
-  const pages = new Map();
+const SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+const VALUES = new Map([...SIGNS].map((sign, value) => [sign, value]));
+const unpacked = (signs) => {
+  const numbers = [];
+  let number = 0, unit = 1;
+  for (const sign of signs) {
+    const value = VALUES.get(sign);
+    number += value % 32 * unit;
+    unit *= 32;
+    if (value < 32) {
+      numbers.push(number);
+      [number, unit] = [0, 1];
+    }
+  }
+  return numbers;
+};
+const decoded = ([rarity, forms, packed], most) => {
+  const pages = new Map(), numbers = unpacked(packed);
   for (let at = 0, page = 0; at < numbers.length;) {
     const [step, score, where, count] = numbers.slice(at, at + 4), places = [];
     for (const apart of numbers.slice(at + 4, at + 4 + count)) places.push((places.at(-1) || 0) + apart);
@@ -75,7 +91,7 @@ const decoded = ([rarity, forms, ...numbers], most) => {
 
 // A word with the pages that have it; `endings` are words that it begins.
 const lookedUp = async (about, word) => {
-  const words = about.pages ? await load(`words/${Math.max(placeIn(about.first_words, word), 0)}.json`) : {};
+  const words = about.pages ? await load(`words/${Math.max(placeIn(about.words, word), 0)}.json`) : {};
   const exact = Object.hasOwn(words, word) ? decoded(words[word], about.most_pages) : NOWHERE;
   return { ...exact, word, endings: Object.keys(words).filter((other) => other !== word && other.startsWith(word)) };
 };
@@ -94,11 +110,11 @@ const distance = (word, other) => {
   }
   return last[other.length];
 };
-const nearest = async (about, word) => {
+const nearest = async (word) => {
   if (word.length < 3 || !/^\p{L}+$/u.test(word)) return [];
-  const beginnings = new Set([word.slice(0, 2), word[1] + word[0], word[0] + word[2], word[1] + word[2]]), near = [];
-  for (const beginning of beginnings) {
-    const file = about.spelling.indexOf(beginning);
+  const beginnings = await load("spelling/beginnings.json"), near = [];
+  for (const beginning of new Set([word.slice(0, 2), word[1] + word[0], word[0] + word[2], word[1] + word[2]])) {
+    const file = beginnings.indexOf(beginning);
     const words = file < 0 ? [] : await load(`spelling/${file}.json`);
     for (let at = 0; at < words.length; at += 2) {
       const other = words[at], apart = Math.abs(other.length - word.length) > 2 || other === word ? 9 : distance(word, other);
@@ -126,13 +142,13 @@ const corrected = async (about, text, query) => {
   for (const [nth, word] of query.words.entries()) {
     const looked = await lookedUp(about, word);
     if (looked.pages.size || (nth === query.words.length - 1 && looked.endings.length)) continue;
-    const [other] = word.length > 3 ? await nearest(about, word) : [];
+    const [other] = word.length > 3 ? await nearest(word) : [];
     if (other) replace(word, other);
   }
   for (const words of meant === text ? query.pieces.filter((piece) => piece.length > 1) : []) {
     const looked = await Promise.all(words.map((word) => lookedUp(about, word)));
     if (await haveTogether(about, looked)) continue;
-    for (const [nth, word] of words.entries()) for (const other of await nearest(about, word)) {
+    for (const [nth, word] of words.entries()) for (const other of await nearest(word)) {
       const instead = await lookedUp(about, other);
       if (meant === text && instead.pages.size && await haveTogether(about, looked.map((one, at) => at === nth ? instead : one))) replace(word, other);
     }
@@ -161,7 +177,6 @@ const expected = ({ where, places }, other) => {
 };
 
 // The score of a page for words, as the ranking of the server has it, but for what is only in texts.
-// Headings count less than there, since two words may be in different ones.
 const scored = (about, page, looked, pieces, total) => {
   const hits = looked.map((one) => one.pages.get(page)), count = looked.length;
   let score = 0, share = 0, named = 0, written = 0, titled = 0, inTitle = 0, title = 0, near = 0, isForm = false, isNear = true;
@@ -193,16 +208,20 @@ const scored = (about, page, looked, pieces, total) => {
   const says = inTitle && inTitle >= title ? titled : 0, exact = inTitle / count * Math.min(1, inTitle / (title || 1));
   const isPhrase = count > 1 && hits.every(Boolean) && together(page, looked, true);
   const importance = (100 - about.importance.findIndex((pages) => pages > page)) / 100;
-  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 5 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && written > 0)))
+  const all = score * share ** 3 * (1 + 3 * says) * (1 + .375 * exact) * (1 + 8 * named) * (1 + 3 * written) * (1 + 2 * (isPhrase || (count === 1 && written > 0)))
     * (1 + 2.5 * importance / count) * (1 + 6 * (count > 1 ? near / (count - 1) : 0)) * (isForm ? OF_FORMS : 1);
   return { frequency: score, score: all, isNear };
 };
 
 // Rows in the order of the server: the best by frequency of words are ordered by score, then the next.
-const inBlocks = (rows) => {
-  rows.sort((one, other) => other.frequency - one.frequency || one.page - other.page);
-  const blocks = Array.from({ length: Math.ceil(rows.length / BLOCK) }, (_, nth) => rows.slice(nth * BLOCK, (nth + 1) * BLOCK));
-  return blocks.flatMap((block) => block.sort((one, other) => other.score - one.score || one.page - other.page));
+// Some that lack words are in the first block, behind the pages that have all near each other.
+const mostFrequent = (rows) => rows.sort((one, other) => other.frequency - one.frequency || one.page - other.page);
+const inBlocks = (whole, lacking) => {
+  for (const rows of [whole, lacking]) mostFrequent(rows);
+  const most = LACKING + Math.max(BLOCK - whole.length, 0), blocks = [[...whole.slice(0, BLOCK), ...lacking.slice(0, most)]];
+  for (let at = BLOCK; at < whole.length; at += BLOCK) blocks.push(whole.slice(at, at + BLOCK));
+  for (let at = most; at < lacking.length; at += BLOCK) blocks.push(lacking.slice(at, at + BLOCK));
+  return blocks.flatMap((block) => block.sort((one, other) => other.isComplete - one.isComplete || other.score - one.score || one.page - other.page));
 };
 
 // Adds the pages of other forms of a word, which count less than the word itself.
@@ -241,9 +260,12 @@ const answered = async (about, query) => {
   const rows = [...candidates].filter((page) => tests.every((test) => test(page))).map((page) => ({
     page, ...(looked.length ? scored(about, page, looked, pieces, total) : { frequency: -page, score: -page, isNear: true }),
   }));
-  for (const row of rows) row.hasAll = needed.every((one) => one.pages.has(row.page));
-  const whole = rows.filter((row) => row.hasAll && row.isNear), isFew = rows.filter((row) => row.hasAll).length < ENOUGH;
-  const chosen = [...inBlocks(whole), ...inBlocks(rows.filter((row) => !(row.hasAll && row.isNear) && (isFew || row.hasAll)))];
+  for (const row of rows) {
+    row.count = needed.filter((one) => one.pages.has(row.page)).length;
+    row.isComplete = row.count === needed.length && row.isNear;
+  }
+  const whole = rows.filter((row) => row.count === needed.length), lacking = rows.filter((row) => row.count < needed.length);
+  const chosen = inBlocks(whole, whole.length < ENOUGH ? lacking : mostFrequent(lacking.filter((row) => row.count >= needed.length / 2)).slice(0, LACKING));
   const common = exact.filter((one) => one.isCommon).map((one) => one.word);
   const notes = common.length && (tests.length || looked.length === 1) ? [`Of the pages with ${common.map((word) => `“${word}”`).join(", ")}, the best ${about.most_pages.toLocaleString("en")} were looked at.`] : [];
   return { words: query.sought, pages: chosen.map((row) => row.page), notes };
