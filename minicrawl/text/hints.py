@@ -73,10 +73,8 @@ _MAIN_NAME = re.compile(
     r"(?:article|body|content|copy|inner|main|text)\b|\bmw-parser-output\b|\be-content\b"
 )
 _UNSEEN_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)")
-_SPOKEN = re.compile(
-    r"(?:^|\s)(?:a11y-hidden|screen-?reader(?:-only|-text)?|sr-only|visually-?hidden)(?:\s|$)"
-)
-"""Classes of labels for screen readers, which are not shown."""
+_SPOKEN = re.compile(r"(?:^|\s)(?:a11y-hidden|sr-only|visually-?hidden)(?:\s|$)")
+"""Classes of labels for screen readers. WordPress's say which of two prices is valid, and stay."""
 _MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250

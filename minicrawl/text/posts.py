@@ -4,8 +4,8 @@ What the pages of a site teach of each other (see `site_places`), the posts of o
 
     div class=thread              no frame, whatever it is called: it has most of the page
       div class="post reply"      so do its posts, together
-        ul                        "Joined 2009", "Senior member": in many posts, and no sentence
-        div class=reply-text        beside it in any of them, so all of the list is dropped
+        ul                        "Joined 2009", "Senior member": in many posts, dropped
+        div class=reply-text
         p "Quote, reply"          in many posts: dropped
       div class="post reply"
         ...
@@ -39,8 +39,8 @@ _MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
 """Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
 _OF_CARD = 0.35
 """Share of the letters of all cards at most in one."""
-_SHARED, _SHARED_OF_BOX = 0.34, 0.25
-"""Share of the posts that have a text in common, and of such letters in a box without sentences."""
+_SHARED = 0.34
+"""Share of the posts that have a text in common."""
 _NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
 _NO_LETTERS = re.compile(r"[\d\W_]+")
 
@@ -116,16 +116,13 @@ def has_cards(boxes: list[Box]) -> bool:
     for box in boxes:
         cards = defaultdict[str, list[int]](list)
         for child in box.boxes:
-            if child.tag in _TAGS and child.linked and not child.is_dropped:
+            is_card = child.tag in _TAGS and child.linked and child.letters >= SHORT
+            if is_card and not child.is_dropped:
                 cards[child.tag].append(child.letters)
         for letters in cards.values():
-            long = [number for number in letters if number >= SHORT]
-            whole = sum(long)
-            if (
-                len(long) > _FEWEST
-                and _MOST * total <= whole <= total
-                and max(long) <= _OF_CARD * whole
-            ):
+            whole = sum(letters)
+            is_most = _MOST * total <= whole <= total
+            if is_most and len(letters) > _FEWEST and max(letters) <= _OF_CARD * whole:
                 return True
     return False
 
@@ -139,29 +136,11 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
     for post in posts:
         times.update({(places[at], _folded(boxes[at])) for at in post if not boxes[at].tag})
     least = max(_FEWEST, _SHARED * len(posts))
-    letters, shared, sentences = Counter[int](), Counter[int](), Counter[int]()
     for post in posts:
-        of_box = dict[int, tuple[int, int]]()
-        for at in reversed(post):
+        for at in post:
             box = boxes[at]
-            if box.tag:
-                inside = [of_box[id(child)] for child in box.boxes]
-                of_box[id(box)] = sum(pair for pair, _ in inside), sum(pair for _, pair in inside)
-            else:
-                is_shared = times[places[at], _folded(box)] >= least
-                box.is_dropped = box.is_dropped or is_shared
-                of_box[id(box)] = box.letters * is_shared, box.letters >= SENTENCE
-            place = places[at]
-            letters[place] += box.letters
-            shared[place] += of_box[id(box)][0]
-            sentences[place] += of_box[id(box)][1]
-    for post in posts:
-        for at in post[1:]:
-            place = places[at]
-            is_card = not sentences[place] and boxes[at].letters
-            if is_card and shared[place] >= _SHARED_OF_BOX * letters[place]:
-                for inside_card in boxes[at : at + boxes[at].size]:
-                    inside_card.is_dropped = True
+            if not box.tag and times[places[at], _folded(box)] >= least:
+                box.is_dropped = True
 
 
 def _places_inside(boxes: list[Box], posts: Sequence[range]) -> dict[int, int]:

@@ -184,7 +184,7 @@ def test_text_that_only_programs_without_scripts_see_is_the_main_text_of_a_shell
 
 
 def test_labels_for_screen_readers_are_dropped() -> None:
-    for name in ("visually-hidden", "price sr-only", "screen-reader-text"):
+    for name in ("visually-hidden", "price sr-only", "visuallyhidden"):
         label = f'<span class="{name}">Regular price</span>'
         assert lines(article(f"<p>{label} 12 € of it.")) == [SENTENCE, OTHER, "12 € of it."]
 
