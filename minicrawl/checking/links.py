@@ -24,12 +24,11 @@ from minicrawl.checking.targets import (
     named_sitemaps,
     targets_of,
 )
-from minicrawl.crawl.events import Checking, Listener, Noted
+from minicrawl.crawl.events import Checking, Noted
 from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.parts import CrawlContext
 from minicrawl.crawl.schedule.dead_targets import is_due
 from minicrawl.model import Response, Want
-from minicrawl.ports import Clock
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.states import State
 from minicrawl.store import questions, tables
@@ -73,9 +72,7 @@ async def check_links(crawler: Crawler) -> None:
         number = await _keep_linked_files(context, asker)
         emit(Noted(text=f"kept {counted(number, 'linked file')}"))
     if storing.check:
-        external, assets = "external" in storing.check, "assets" in storing.check
-        clock = context.clock
-        requested = await check(storing.store, asker, clock, emit, external=external, assets=assets)
+        requested = await check(context, asker)
         emit(Noted(text=f"checked {counted(requested, 'link')} outside the crawl"))
 
 
@@ -129,10 +126,10 @@ def _failed_lately(context: CrawlContext) -> set[str]:
     return {row.url for row in lately if row.state != State.FETCHED}
 
 
-async def check(
-    store: Path, asker: LinkAsker, clock: Clock, emit: Listener, *, external: bool, assets: bool
-) -> int:
+async def check(context: CrawlContext, asker: LinkAsker) -> int:
     """Request URLs that are not crawled. Return their number."""
+    storing, clock, emit = context.settings.storing, context.clock, context.emit
+    store, external, assets = storing.store, "external" in storing.check, "assets" in storing.check
     with snapshot(store) as view:
         urls = set(external_urls(view)) if external else set[str]()
         targets = await targets_of(view, emit)

@@ -236,7 +236,10 @@ class Committer:
             self.finish()
             await committing
         except BaseExceptionGroup as failed:
-            raise _first(failed) from failed
+            error: BaseException = failed
+            while isinstance(error, BaseExceptionGroup):
+                error = error.exceptions[0]  # the others follow from it
+            raise error from failed
         finally:
             committing.cancel()
         return working.result()
@@ -321,11 +324,3 @@ class Committer:
         batch, self.last_step = self._closed
         self._rows.forget(batch)
         self._wrote.set()
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first error; the others follow from it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error

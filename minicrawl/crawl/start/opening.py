@@ -27,7 +27,7 @@ from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 
-_SEEDS_AT_ONCE = 50_000
+SEEDS_AT_ONCE = 50_000
 FIRST_SEEDS = "first_seeds"  # a counter: number of seeds that shared the endowment
 
 
@@ -36,20 +36,18 @@ async def plant(
     seeds: Iterable[ResolvedUrl],
     endowment: int,
     emit: Listener = nobody_listens,
-    *,
-    at_once: int = _SEEDS_AT_ONCE,
 ) -> int:
-    """Make the seeds known, `at_once` in a block, and endow them. Return how many are new."""
+    """Make the seeds known, block by block, and endow them. Return how many are new."""
     before = recorder.seeds.ids()
     named, remaining = set[int](), iter(seeds)
-    while block := dict(islice(remaining, at_once)):
+    while block := dict(islice(remaining, SEEDS_AT_ONCE)):
         originals = tuple([(url, original) for url, original in block.items() if original])
         meeting = recorder.meet(list(block), 0, originals)
         named.update(meeting.pages)
         if meeting.urls:
             recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
         await recorder.committer.commit()
-        if len(block) == at_once:
+        if len(block) == SEEDS_AT_ONCE:
             emit(Noted(text=f"{len(named):,} seeds so far"))
     new = sorted(named - before)
     if new:

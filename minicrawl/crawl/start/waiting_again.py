@@ -77,7 +77,25 @@ def reopen(
     # By name, as JSON represents them.
     after = {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
     new = {name for name, value in after.items() if name not in before or before[name] != value}
-    admitted = set(_admitted(recorder, gate, depths, settings, before, new))
+    if gate.has_filter or recorder.counters.get(FILTERED):
+        new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
+    seeds = len(recorder.seeds.ids())
+    has_more_seeds = recorder.counters.get(_SEEDS, seeds) != seeds
+    recorder.counters[_SEEDS] = seeds
+    admitted = set[int]()  # the user refused them before and does not refuse them now
+    # Seeds widen the scope. Older versions could refuse pages off focus.
+    if new & _SCOPE_NAMES or has_more_seeds or "focus-only" in before:
+        admitted.update(in_scope_now(recorder, gate, depths))
+    if new & _TRAP_NAMES:
+        admitted.update(_pages(recorder, *TRAPPED))
+    if _TYPES.name in new:
+        admitted.update(_readable_now(recorder, gate, before, settings))
+    if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
+        admitted.update(_pages(recorder, State.ADDRESS))
+    rules = map(host_setting, settings.politeness.host_settings)
+    frees_hosts = any(rule.name == "robots" for rule in rules)
+    if not settings.politeness.robots or frees_hosts or _OBEY_USAGE in new:
+        admitted.update(_pages(recorder, State.ROBOTS))
     passed = set(_passed(recorder, settings.order.refresh, today)) - admitted
     pages = sorted(admitted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
@@ -108,35 +126,6 @@ def _lines(
 
 def _waiting(pages: int, which: str = "") -> str:
     return f"1 page{which} waits again" if pages == 1 else f"{pages:,} pages{which} wait again"
-
-
-def _admitted(
-    recorder: Recorder,
-    gate: ScopeGate,
-    depths: DepthTracker | None,
-    settings: Settings,
-    before: Mapping[str, object],
-    new: set[str],
-) -> Iterator[int]:
-    """Yield pages that the user refused before and does not refuse now, with `new` settings."""
-    if gate.has_filter or recorder.counters.get(FILTERED):
-        new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one
-    seeds = len(recorder.seeds.ids())
-    has_more_seeds = recorder.counters.get(_SEEDS, seeds) != seeds
-    recorder.counters[_SEEDS] = seeds
-    # Seeds widen the scope. Older versions could refuse pages off focus.
-    if new & _SCOPE_NAMES or has_more_seeds or "focus-only" in before:
-        yield from in_scope_now(recorder, gate, depths)
-    if new & _TRAP_NAMES:
-        yield from _pages(recorder, *TRAPPED)
-    if _TYPES.name in new:
-        yield from _readable_now(recorder, gate, before, settings)
-    if _ALLOW_PRIVATE.name in new and settings.network.allow_private:
-        yield from _pages(recorder, State.ADDRESS)
-    rules = map(host_setting, settings.politeness.host_settings)
-    frees_hosts = any(rule.name == "robots" for rule in rules)
-    if not settings.politeness.robots or frees_hosts or _OBEY_USAGE in new:
-        yield from _pages(recorder, State.ROBOTS)
 
 
 def _readable_now(

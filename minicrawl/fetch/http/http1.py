@@ -148,8 +148,14 @@ class ResponseParser:
                 raise Fault(State.TOO_LARGE, detail)
             if not end:
                 break
-            self._use(read_head(bytes(head[at : end.start()])))
-            if self.head:
+            parsed = read_head(bytes(head[at : end.start()]))
+            if parsed.status // 100 == _INTERIM and parsed.status != HTTPStatus.SWITCHING_PROTOCOLS:
+                self._interim_heads += 1
+                if self._interim_heads > MOST_INTERIM_HEADS:
+                    detail = f"more than {MOST_INTERIM_HEADS} responses before the final one"
+                    raise Fault(State.TOO_LARGE, detail)
+            else:
+                self._framing, self.head = framing_of(parsed), parsed
                 self.raw_head = bytes(head[at : end.end()])
                 self.interim += bytes(head[:at])
             at = end.end()
@@ -162,13 +168,3 @@ class ResponseParser:
         self.interim += bytes(self._head[:at])
         del self._head[:at]
         return b""
-
-    def _use(self, head: Head) -> None:
-        if head.status // 100 == _INTERIM and head.status != HTTPStatus.SWITCHING_PROTOCOLS:
-            self._interim_heads += 1
-            if self._interim_heads > MOST_INTERIM_HEADS:
-                detail = f"more than {MOST_INTERIM_HEADS} responses before the final one"
-                raise Fault(State.TOO_LARGE, detail)
-            return
-        self._framing = framing_of(head)
-        self.head = head

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted
+from minicrawl.crawl.start import opening
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import Failed, Refused
 from minicrawl.opic.ledger.money import UNIT
@@ -34,10 +35,15 @@ from tests.crawl.fakes import (
 A, B = "http://a.example", "http://b.example"
 
 
+@pytest.fixture(autouse=True)
+def two_seeds_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "SEEDS_AT_ONCE", 2)
+
+
 def planted(path: Path, *seeds: str, endowment: int = 1000, terms: StoreTerms | None = None) -> int:
     """Add seeds to a store, two in a block, and return how many of them are new."""
     with keeping(path, terms) as recorder:
-        new = in_time(plant(recorder, map(ResolvedUrl, seeds), endowment, at_once=2))
+        new = in_time(plant(recorder, map(ResolvedUrl, seeds), endowment))
         assert books_balance(recorder.frontier)
         return new
 
@@ -90,7 +96,7 @@ def test_the_next_run_completes_an_endowment(path: Path) -> None:
         raise EOFError
 
     with keeping(path) as recorder, pytest.raises(EOFError):
-        in_time(plant(recorder, cut_off(), 8, at_once=2))
+        in_time(plant(recorder, cut_off(), 8))
     assert cash_of(path) == [1] * 4
     assert planted(path, *(seed.url for seed in seeds), endowment=8) == 4
     assert cash_of(path) == [3] * 4
