@@ -42,14 +42,7 @@ from typing import NamedTuple
 
 from minicrawl.search.entries import StoredEntry
 from minicrawl.search.index_queries import FieldWeights
-from minicrawl.search.words.word_places import (
-    Places,
-    distances,
-    grades,
-    is_in,
-    places,
-    with_forms,
-)
+from minicrawl.search.words.word_places import Places, distances, grades, is_in, places, with_forms
 from minicrawl.web.words import comparable, of_phrase, words_of
 
 _FIELDS = {"title": 1.0, "anchor": 0.8, "headings": 0.7, "body": 0.5}
