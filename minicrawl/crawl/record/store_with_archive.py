@@ -129,7 +129,8 @@ def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> Archiv
         raise UsageError("--warc writes whole pages: it cannot be combined with --keep text")
     if storing.requisites and storing.keep != "pages":
         raise UsageError("--requisites needs --keep pages")
-    if storing.objects is not None and not (storing.keeps_answers or storing.warc is not None):
+    keeps_some = storing.keeps_answers or storing.warc is not None
+    if storing.objects is not None and not keeps_some:
         raise UsageError("--objects needs --keep pages, --keep text or --warc")
     if storing.dedupe_with is not None and not storing.keeps_failures:
         raise UsageError("--dedupe-with needs --keep pages or --warc")
@@ -137,10 +138,7 @@ def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> Archiv
         from minicrawl.archive.warc.earlier import read_earlier
 
         read_earlier(place, earlier_file(store.path), lambda text: emit(Noted(text=text)))
-    if not (storing.keeps_answers or storing.warc is not None):
-        return NOWHERE
-
-    return open_places(store, storing, emit)
+    return open_places(store, storing, emit) if keeps_some else NOWHERE
 
 
 def _earlier_place(storing: Storing) -> Path | None:

@@ -34,6 +34,7 @@ from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row
 from minicrawl.store.reader import reading
+from minicrawl.store.records import StoreTerms
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import copy_store
 from minicrawl.web.urls import host_of
@@ -80,10 +81,12 @@ def refine(
     With `to`, the store is copied, and the ranks are kept beside the copy. Return None if the
     refinement was interrupted before the first round.
     """
-    _check(path, until, to)
+    if not LEAST_UNTIL <= until < 1:
+        raise UsageError(f"--until {until:g}: must be a number from {LEAST_UNTIL:g} to below 1")
     with reading(path) as connection, reporting_damage(path):
-        terms = tables.terms(connection)
-        assert terms is not None  # _check refuses a store without terms
+        terms = _replayable_terms(path, connection)
+        if to is not None and to.exists():
+            raise UsageError(f"--to {to}: the file exists, and is not overwritten")
         spending_of = partial(tables.spending, connection)
         by_siblings = tables.strategy(connection) == "siblings"
         frontier = load_frontier(connection, terms, spending_of, siblings=by_siblings)
@@ -147,13 +150,10 @@ def is_due(path: Path) -> bool:
         return row is None or not row.converged or row.step != tables.last_step(connection)
 
 
-def _check(path: Path, until: float, to: Path | None) -> None:
-    if not LEAST_UNTIL <= until < 1:
-        raise UsageError(f"--until {until:g}: must be a number from {LEAST_UNTIL:g} to below 1")
-    with reading(path) as connection, reporting_damage(path):
-        terms = tables.terms(connection)
-        if terms is None or not questions.hosts_known(connection):
-            raise UsageError(f"{path} has no pages yet: run `minicrawl crawl` first")
+def _replayable_terms(path: Path, connection: tables.Connection) -> StoreTerms:
+    terms = tables.terms(connection)
+    if terms is None or not questions.hosts_known(connection):
+        raise UsageError(f"{path} has no pages yet: run `minicrawl crawl` first")
     if not terms.links:
         raise UsageError(f"{path} was crawled with --no-links: no stored links to replay")
     if terms.shards > 1:
@@ -161,8 +161,7 @@ def _check(path: Path, until: float, to: Path | None) -> None:
             f"{path} is shard {terms.shard} of {terms.shards}: its pages are linked from others, "
             "so gather all shards into one store first"
         )
-    if to is not None and to.exists():
-        raise UsageError(f"--to {to}: the file exists, and is not overwritten")
+    return terms
 
 
 def stored_row(path: Path, connection: tables.Connection) -> RankRow | None:

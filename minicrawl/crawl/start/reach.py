@@ -1,8 +1,7 @@
 """How a crawl reaches servers, and the browsers that it needs, checked before the first request.
 
-Reports how servers are reached and which limits hold, and refuses settings that cannot work, such
-as a broken proxy or a document type without a reader. A browser that is missing, or does not start,
-is reported before the first request as well.
+Reports which limits hold, and refuses settings that cannot work: a broken proxy, a document type
+without a reader, a browser that is missing or does not start.
 
 Law: a crawl that renders nothing imports nothing of `crawl.rendering`.
 """

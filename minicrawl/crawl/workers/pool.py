@@ -30,7 +30,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import lru_cache, partial
 from itertools import count, cycle
 from operator import itemgetter
@@ -199,10 +199,8 @@ async def open_web_access(
         slots = [] if transport else [WorkerSlot(config) for _ in range(workers)]
         pool = WorkerPool(own, slots, WorkerSlot(config), FIRST_OWN)
         pool.has_workers = transport is None
-        try:
+        async with aclosing(pool):
             yield pool
-        finally:
-            await pool.close()
 
 
 def worker_count(network: Network) -> int:
@@ -303,7 +301,7 @@ class WorkerPool:
         finally:
             self.activity.end(number)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         slots = (*self._slots, *self._retiring.values(), self._quarantine)
         for task in self._retiring:
             task.cancel()

@@ -11,6 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BytesIO
+from math import inf
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -63,8 +64,7 @@ class WorkerConfig:
     trusted_hosts: frozenset[HostAndPort]
     parse_options: ParseOptions
     archive: Path | None = None  # the folder, if responses are kept
-    with_bodies: bool = False  # whether the crawl gets the bodies of pages
-    rendered_bytes: int = 0  # size limit of bodies that the crawl gets for a browser
+    returned_bytes: float = 0  # size limit of bodies that the crawl gets, for programs or a browser
     access: Access = field(default_factory=Access)
     logins: AccessByOrigin | None = None
     scorers: tuple[str, ...] = ()
@@ -103,8 +103,7 @@ class WorkerConfig:
                 or (settings.storing.is_for_replay and not settings.is_rendering),
             ),
             archive=archive,
-            with_bodies=with_bodies,
-            rendered_bytes=MOST_RENDERED if settings.is_rendering else 0,
+            returned_bytes=inf if with_bodies else MOST_RENDERED if settings.is_rendering else 0,
             access=settings.access,
             logins=logins,
             scorers=settings.order.score,
@@ -121,7 +120,7 @@ class Visitor:
         self.fetch, self.locate = fetcher.fetch, fetcher.locate
         self._parser = PageParser(config.parse_options, MOST_READING_S, enough_s, config.politeness)
         self.parse_rules = self._parser.parse_rules
-        self._with_bodies, self._rendered_bytes = config.with_bodies, config.rendered_bytes
+        self._returned_bytes = config.returned_bytes
         self._rounds = LoopRounds()
         self._packer: AnswerPacker | None = None
         self._scorer: PageScorer | None = None
@@ -190,8 +189,7 @@ class Visitor:
             waiting = BytesIO(whole.body) if len(whole.body) <= LARGE else to_disk(whole.body)
             without = fetched._replace(body=b"", spooled=None, wire=None)
             parse = partial(_scored, parse, self._scorer, request.url, without, waiting)
-        is_wanted = self._with_bodies or len(fetched.body) <= self._rendered_bytes
-        body = fetched.body if is_wanted else b""
+        body = fetched.body if len(fetched.body) <= self._returned_bytes else b""
         fetched = fetched._replace(body=body, record=record, spooled=None, wire=None)
         return Visit(fetched, parse, quickly)
 

@@ -15,6 +15,7 @@ missing or wrong stops the crawl.
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from functools import partial
 from http import HTTPStatus
 from itertools import count
@@ -197,14 +198,11 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
 
     Raises UsageError if no proxy works, or if one demands a login or refuses that of the settings.
     """
-    tls, lookup = TlsContexts(network), lookup_of(network, 4)
-    try:
+    with closing(lookup_of(network, 4)) as lookup:
         connector = Connector(network.timeout_s, network.bind_address)
-        dialer = ProxyDialer(network, connector, tls, lookup)
+        dialer = ProxyDialer(network, connector, TlsContexts(network), lookup)
         proxies = dialer.routes.proxies
         faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
-    finally:
-        lookup.close()
     down = [str(fault) for fault in faults if fault is not None]
     # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
     if len(down) == len(proxies) or any(
