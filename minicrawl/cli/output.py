@@ -94,18 +94,6 @@ def show_table(
     console.print(Text(title, style="bold"), table, Text(caption, style="dim"), sep="\n")
 
 
-def show_list(
-    headings: Sequence[str], rows: Iterable[Sequence[str]], *, texts: int, err: bool = False
-) -> None:
-    """Show columns of numbers, followed by `texts` columns of text.
-
-    On a terminal, columns of numbers without any are left out, and text is made to fit the width:
-    a URL continues on the next line, and only a very long one is cut, in the middle of its path.
-    With --wide and elsewhere all is shown in one line, and text is not padded.
-    """
-    _show_part(headings, rows, texts=texts, err=err)
-
-
 def show_long_list(
     headings: Sequence[str],
     parts: Iterable[Iterable[Sequence[str]]],
@@ -115,10 +103,10 @@ def show_long_list(
 ) -> None:
     """Show a list in parts, one in memory at a time; `widest` has each column's widest number."""
     for place, rows in enumerate(parts):
-        _show_part(headings, rows, texts=texts, widest=widest, goes_on=place > 0)
+        show_list(headings, rows, texts=texts, widest=widest, goes_on=place > 0)
 
 
-def _show_part(
+def show_list(
     headings: Sequence[str],
     rows: Iterable[Sequence[str]],
     *,
@@ -127,7 +115,13 @@ def _show_part(
     goes_on: bool = False,
     err: bool = False,
 ) -> None:
-    """Show rows, with headings unless they continue a list."""
+    """Show columns of numbers, followed by `texts` columns of text.
+
+    On a terminal, columns of numbers without any are left out, and text is made to fit the width:
+    a URL continues on the next line, and only a very long one is cut, in the middle of its path.
+    With --wide and elsewhere all is shown in one line, and text is not padded. Rows that go on with
+    a list have no headings.
+    """
     from rich.cells import cell_len, set_cell_size
 
     stream = sys.stderr if err else sys.stdout

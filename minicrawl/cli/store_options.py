@@ -41,11 +41,6 @@ NeedsPages = Callable[[Mapping[str, Any]], bool]
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 READ, STEER, WATCH = "read", "steer", "watch"
-_OF_DEMO = (READ, STEER, WATCH)
-_DEFAULTS = {
-    False: str(Storing().store),
-    True: f"{Storing().store}, or {DEMO_STORE} if only that exists",
-}
 
 
 def store_option_for(
@@ -71,12 +66,11 @@ def store_option_for(
                     gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(rest))
                     read = stack.enter_context(gathered)
                 else:
-                    read, is_named = (
+                    read, is_usual = (
                         loaded.settings.storing.store,
-                        loaded.origins["store"] != DEFAULT,
+                        loaded.origins["store"] == DEFAULT,
                     )
-                    may_be_demo = purpose in _OF_DEMO and not is_named
-                    if may_be_demo and not read.exists() and DEMO_STORE.exists():
+                    if is_usual and not read.exists() and DEMO_STORE.exists():
                         read = DEMO_STORE
                 if not rest.get("graph"):
                     stack.enter_context(reporting_damaged_store(read))
@@ -86,7 +80,8 @@ def store_option_for(
             "--store",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help=f"The store to {purpose}.  [default: {_DEFAULTS[purpose in _OF_DEMO]}]",
+            help=f"The store to {purpose}.  [default: {Storing().store}, or {DEMO_STORE} if only "
+            "that exists]",
         )(with_store)
         if not of_cluster:
             return decorated

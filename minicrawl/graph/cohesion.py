@@ -57,24 +57,20 @@ class DynamicRanks:
         residual += _passed(graph, changed, self.ranks[changed], nodes)
         # A node that goes has lost all its links: nobody else's rank depends on its own.
         self.ranks[~is_node] = residual[~is_node] = 0.0
+        most = TOLERANCE * (1 - DAMPING) / 2
+        while (left := float(np.abs(residual).sum())) > most * float(self.ranks.sum()):
+            holders = np.flatnonzero(np.abs(residual) >= 0.5 * left / nodes)
+            taken = residual[holders].copy()
+            self.ranks[holders] += taken
+            residual[holders] = 0.0
+            residual += _passed(graph, holders, taken, nodes)
         self._graph, self._residual = graph, residual
-        self._pass_on()
 
     def nodes_with(self, share: float) -> int:
         """Return the least number of nodes with this share of all PageRank, up to its error."""
         ranks = np.sort(self.ranks)[::-1]
         enough = (share - _SLACK) * ranks.sum()
         return int(np.searchsorted(np.cumsum(ranks), enough)) + 1 if len(ranks) and enough else 0
-
-    def _pass_on(self) -> None:
-        residual, most = self._residual, TOLERANCE * (1 - DAMPING) / 2
-        while (left := float(np.abs(residual).sum())) > most * float(self.ranks.sum()):
-            nodes = np.flatnonzero(np.abs(residual) >= 0.5 * left / len(residual))
-            taken = residual[nodes].copy()
-            self.ranks[nodes] += taken
-            residual[nodes] = 0.0
-            residual += _passed(self._graph, nodes, taken, len(residual))
-        self._residual = residual
 
 
 def _passed(graph: Csr, nodes: Nodes, amounts: Floats, size: int) -> Floats:

@@ -10,7 +10,7 @@ Errors are in percent; estimate and truth are normalised. The relative error of 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import cycle, repeat
 from random import Random
 from typing import NamedTuple
 
@@ -98,9 +98,6 @@ class Scheduled:
     def __init__(self, pages: Iterator[int]) -> None:
         self._pages = pages
 
-    def add(self, pages: Sequence[int]) -> None:
-        """Do nothing: such orders are not used on webs that grow."""
-
     def take(self) -> int:
         return next(self._pages)
 
@@ -112,15 +109,8 @@ KnownOrder = RichestRead | Scheduled
 """Order in which the pages of a known web are read again and again."""
 
 
-def at_random(pages: int, seed: int) -> Iterator[int]:
-    """Yield random pages, with equal chances."""
-    rng = Random(seed)
-    while True:
-        yield rng.randrange(pages)
-
-
 KNOWN_WEB_ORDERS: dict[str, Callable[[Ledger, int], KnownOrder]] = {
-    "random": lambda ledger, seed: Scheduled(at_random(len(ledger), seed)),
+    "random": lambda ledger, seed: Scheduled(map(Random(seed).randrange, repeat(len(ledger)))),
     "cycle": lambda ledger, _seed: Scheduled(cycle(range(len(ledger)))),
     "greedy": lambda ledger, _seed: RichestRead(ledger),
 }

@@ -58,21 +58,11 @@ def bounds(reads: NDArray[np.int64], payments: Floats) -> Floats:
     return upper
 
 
-class PlaceKeys:
-    """Sort keys of the pages: bounds of their places, then cash. New pages wait for a bound."""
-
-    def __init__(self) -> None:
-        self.keys = array("q")
-
-    def grow(self, pages: range) -> None:
-        self.keys.extend(repeat(0, len(pages)))
-
-
 class ByPlace(ByKey):
     """Queue of a bandit: the best place first, and in it the richest page."""
 
     def __init__(self, crawl: KnownPages) -> None:
-        order = PlaceKeys()
+        order = ByNumber(lambda _page: 0)  # new pages wait for a bound
         super().__init__(crawl, order)
         self._crawl, self._keys = crawl, order.keys
         self._places = {(-1, 0): _SEEDS}

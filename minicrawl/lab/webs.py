@@ -36,7 +36,7 @@ and a number from 0 to 1. The order itself is the crawl's (`opic.queues.by_group
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -243,17 +243,7 @@ def read_values(path: Path, names: Names) -> PageValues:
 
     Other pages are worth 0. Names missing from the web are ignored, unless all are missing.
     """
-    given = dict(_lines(path))
-    pages, values = names.find(list(given)), np.zeros(len(names))
-    for page, value in zip(pages, given.values(), strict=True):
-        if page is not None:
-            values[page] = value
-    if not any(page is not None for page in pages):
-        raise UsageError(f"--value {path}: names no page of the graph")
-    return PageValues(values, array("I", map(traits_of, names.of(range(len(names))))))
-
-
-def _lines(path: Path) -> Iterator[tuple[str, float]]:
+    given: dict[str, float] = {}
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     for number, line in enumerate(lines, 1):
         name, tab, text = line.partition("\t")
@@ -264,4 +254,11 @@ def _lines(path: Path) -> Iterator[tuple[str, float]]:
         if not 0 <= value <= 1:
             raise UsageError(f"--value {path}:{number}: {text!r} must be a number from 0 to 1")
         if name:
-            yield name, value
+            given[name] = value
+    pages, values = names.find(list(given)), np.zeros(len(names))
+    for page, value in zip(pages, given.values(), strict=True):
+        if page is not None:
+            values[page] = value
+    if not any(page is not None for page in pages):
+        raise UsageError(f"--value {path}: names no page of the graph")
+    return PageValues(values, array("I", map(traits_of, names.of(range(len(names))))))

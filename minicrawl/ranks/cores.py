@@ -206,7 +206,7 @@ class _Growing:
 
 
 ROUNDS = 60
-"""Default number of HITS iterations before each core."""
+"""Number of HITS iterations before each core."""
 
 
 def between_hosts(graph: Csr, hosts: NDArray[np.integer]) -> Csr:
@@ -219,7 +219,6 @@ def extracted(
     count: int,
     rule: CoreRule = CoreRule(),
     *,
-    rounds: int = ROUNDS,
     tell: Progress = unreported,
 ) -> list[Core]:
     """Return up to `count` cores of a graph, whose links inside hosts were dropped."""
@@ -229,7 +228,7 @@ def extracted(
         is_linked = (graph.out_degrees() > 0) | (backwards.out_degrees() > 0)
         graph, backwards = with_pages(graph, is_linked), with_pages(backwards, is_linked)
         pages = pages[is_linked]
-        scores = textbook(graph, rounds=rounds)
+        scores = textbook(graph, rounds=ROUNDS)
         core = grown(graph, backwards, scores.hubs.values, scores.authorities.values, rule)
         cores.append(
             replace(

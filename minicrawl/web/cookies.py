@@ -203,30 +203,25 @@ class CookieJar:
     def add(self, cookie: Cookie, now: float) -> None:
         """Store a cookie, or replace the one with its domain, path and name. Expired: delete it."""
         name, key = site_or_address(cookie.domain), _key(cookie)
-        cookies = self._sites.get(name, {})
-        if cookies.get(key) == cookie:
+        before = self._sites.get(name, {}).get(key)
+        if before == cookie:
             return
         if cookie.is_over(now):
             self._drop(name, key)
             return
-        self._put(name, key, cookie)
-        cookies = self._sites[name]
-        # The new cookie stays, whatever its size: one cookie is smaller than the limit of a site.
-        while len(cookies) > PER_SITE or self._sizes[name] > SITE_BYTES:
-            self._drop(name, next(old for old in cookies if old != key))
-        while self._count > IN_ALL or self._size > ALL_BYTES:
-            oldest = next(iter(self._sites))
-            self._drop(oldest, next(iter(self._sites[oldest])))
-
-    def _put(self, name: str, key: _Key, cookie: Cookie) -> None:
         cookies = self._sites.setdefault(name, {})
-        before = cookies.get(key)
         grown = cookie.size - (before.size if before else 0)
         cookies[key] = cookie
         self._sizes[name] = self._sizes.get(name, 0) + grown
         self._size += grown
         self._count += before is None
         self.changes += 1
+        # The new cookie stays, whatever its size: one cookie is smaller than the limit of a site.
+        while len(cookies) > PER_SITE or self._sizes[name] > SITE_BYTES:
+            self._drop(name, next(old for old in cookies if old != key))
+        while self._count > IN_ALL or self._size > ALL_BYTES:
+            oldest = next(iter(self._sites))
+            self._drop(oldest, next(iter(self._sites[oldest])))
 
     def _drop(self, name: str, key: _Key) -> None:
         cookie = self._sites.get(name, {}).pop(key, None)

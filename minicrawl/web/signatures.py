@@ -76,7 +76,16 @@ def signature(text: str, words: str = "") -> bytes | None:
     most of the work.
     """
     hashes = shingles(text, words)
-    return _least(hashes).tobytes() if len(hashes) else None
+    if not len(hashes):
+        return None
+    factors, offsets = _orders()
+    least = np.full(PLACES, np.iinfo(np.uint32).max, np.uint32)
+    for start in range(0, len(hashes), _AT_ONCE):
+        ordered = factors * hashes[start : start + _AT_ONCE]
+        ordered += offsets  # in place: a second table would cost more than all the rest
+        np.minimum(least, ordered.min(axis=1), out=least)
+    # 8 bits of the least shingle in each order
+    return (least * np.uint32(0x9E3779B1) >> np.uint32(24)).astype(np.uint8).tobytes()
 
 
 def shingles(text: str, words: str = "") -> Hashes:
@@ -119,17 +128,6 @@ def _hashes_of_words(text: str) -> NDArray[np.uint64]:
     letters *= powers[: len(letters)]
     hashes: NDArray[np.uint64] = np.add.reduceat(letters, begins) * inverse_powers[begins]
     return hashes ^ (hashes >> np.uint64(32))
-
-
-def _least(hashes: Hashes) -> Signatures:
-    """Return 8 bits of the least shingle in each order."""
-    factors, offsets = _orders()
-    least = np.full(PLACES, np.iinfo(np.uint32).max, np.uint32)
-    for start in range(0, len(hashes), _AT_ONCE):
-        ordered = factors * hashes[start : start + _AT_ONCE]
-        ordered += offsets  # in place: a second table would cost more than all the rest
-        np.minimum(least, ordered.min(axis=1), out=least)
-    return (least * np.uint32(0x9E3779B1) >> np.uint32(24)).astype(np.uint8)
 
 
 ALIKE = 0.7

@@ -78,12 +78,10 @@ class Panel(Lines):
 
     has_keys = True
 
-    def __init__(
-        self, state: DisplayState, console: "Console", every_s: float = PANEL_EVERY_S
-    ) -> None:
+    def __init__(self, state: DisplayState, console: "Console") -> None:
         from rich.live import Live
 
-        super().__init__(state, lambda: console, every_s)
+        super().__init__(state, lambda: console, PANEL_EVERY_S)
         self._terminal = console
         self._above: list[tuple[str, str]] = []
         self._width = console.width

@@ -64,6 +64,13 @@ def _since(text: str) -> float:
     return store_options.moment_or_age(text)
 
 
+def _bytes(text: str) -> int:
+    count = size(text)
+    if count is None or count < 1:
+        raise click.BadParameter(f"{text} is not a size: use a number of bytes such as 64MiB")
+    return count
+
+
 class FormatName(click.Choice[str]):
     """A format that is built in, or that a package adds."""
 
@@ -145,14 +152,14 @@ def export(
         "eight times SIZE of memory.",
         usual="32MiB",
         metavar="SIZE",
-        callback=lambda _ctx, _param, value: _bytes(value),
+        type=_bytes,
     ),
     shard_bytes: int | None = option(
         "Write a folder of files of about SIZE each, with a manifest and a data card. WARC files "
         "also get Common Crawl's columnar index.  [default format: parquet]",
         flag="--shard",
         metavar="SIZE",
-        callback=lambda _ctx, _param, value: _bytes(value),
+        type=_bytes,
     ),
     key: Path | None = option(
         "Sign the .wacz with the P-384 key in this PEM file, which is made if it is missing. "
@@ -223,15 +230,6 @@ def export(
         if file != STDOUT:
             _tell_of(file, view, rows, as_json=as_json)
     click.get_current_context().exit(1 if rows.left_out else 0)
-
-
-def _bytes(value: str | None) -> int | None:
-    if value is None:
-        return None
-    count = size(value)
-    if count is None or count < 1:
-        raise click.BadParameter(f"{value} is not a size: use a number of bytes such as 64MiB")
-    return count
 
 
 def _refuse_place(file: Path, suffix: str, *, force: bool) -> None:

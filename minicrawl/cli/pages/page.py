@@ -1,7 +1,7 @@
 """`minicrawl page`: a page as it was fetched, in any of its versions."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,7 @@ def page(
     elif made:
         if text is None:
             raise UsageError(f"{shown.answer.url} has no {made} text: only its whole text was kept")
-        _show(iter(text.splitlines()))
+        _show(text.splitlines())
     elif fields:
         _show(f"{name}: {value or ''}" for name, value in values.items())
     elif raw:
@@ -91,7 +91,8 @@ def page(
     elif as_json:
         show_json(shown)
     else:
-        _show(_headers(shown) if only_headers else _body(shown, only_text=only_text))
+        body = shown.text if only_text else shown.markup
+        _show(_headers(shown) if only_headers else body.splitlines())
 
 
 def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
@@ -124,16 +125,12 @@ def _write_picture(page: "PageVersion", picture: "Answer | None", place: Path) -
     click.echo(f"wrote {visible(str(place))}: {kind}, drawn at {drawn_at}", err=True)
 
 
-def _show(lines: Iterator[str]) -> None:
+def _show(lines: Iterable[str]) -> None:
     shown = (f"{visible(line.expandtabs())}\n" for line in lines)
     if sys.stdout.isatty():
         click.echo_via_pager(shown)
     else:
         sys.stdout.writelines(shown)
-
-
-def _body(version: "PageVersion", *, only_text: bool) -> Iterator[str]:
-    yield from (version.text if only_text else version.markup).splitlines()
 
 
 def _headers(version: "PageVersion") -> Iterator[str]:

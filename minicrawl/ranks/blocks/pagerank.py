@@ -70,7 +70,12 @@ def pagerank(
         base = (1 - damping + damping * dangling) / sizes.nodes
         change = dangling = 0.0
         for block in range(sizes.blocks):
-            inflow = _inflow(files, block, base)
+            inflow = np.full(min(sizes.block, sizes.nodes - block * sizes.block), base)
+            held, given = -1, np.empty(0)
+            for stretch, sources, targets in files.links.pieces(block):
+                if stretch != held:
+                    held, given = stretch, files.given.read(stretch * sizes.stretch, sizes.stretch)
+                np.add.at(inflow, targets, given[sources])
             for place in range(0, len(inflow), sizes.at_once):
                 first, new = block * sizes.block + place, inflow[place : place + sizes.at_once]
                 change += float(np.abs(new - files.scores.read(first, len(new))).sum())
@@ -87,17 +92,6 @@ def pagerank(
     )
     iterations, (bound,) = method.run(step, tell)
     return Scores.within(files.scores.whole(), iterations, bound, tolerance)
-
-
-def _inflow(files: BlockFiles, block: int, base: float) -> Vector:
-    sizes = files.sizes
-    inflow = np.full(min(sizes.block, sizes.nodes - block * sizes.block), base)
-    held, given = -1, np.empty(0)
-    for stretch, sources, targets in files.links.pieces(block):
-        if stretch != held:
-            held, given = stretch, files.given.read(stretch * sizes.stretch, sizes.stretch)
-        np.add.at(inflow, targets, given[sources])
-    return inflow
 
 
 def _pass_on(files: BlockFiles, first: int, scores: Vector, damping: float) -> float:

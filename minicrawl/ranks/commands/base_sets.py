@@ -191,7 +191,12 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
     counts: dict[int, int] = {}
     for page, url, text in words_of_links(snapshot, urls):
         words = sum(word in query_words for word in words_of(text))
-        target = _end_of(snapshot, source, node_of, url) if words else None
+        target = node_of.get(url) if words else None
+        if words and target is None:
+            (known,) = source.names.find([url])
+            if known is not None:  # it may redirect
+                (end,) = source.names.of([snapshot.frontier.books.stands_for(known)])
+                target = node_of.get(end)
         if target is not None:
             key = page * nodes + target
             counts[key] = max(words, counts.get(key, 0))
@@ -209,14 +214,3 @@ def weighed_by_words(source: Source, named: NamedGraph, query: str) -> NamedGrap
     if named.weights is not None:
         weights *= named.weights
     return replace(named, weights=weights)
-
-
-def _end_of(snapshot: Snapshot, source: Source, node_of: dict[str, int], url: str) -> int | None:
-    """Return the node that a link to this URL leads to, after redirects."""
-    if url in node_of:
-        return node_of[url]
-    (page,) = source.names.find([url])
-    if page is None:
-        return None
-    (end,) = source.names.of([snapshot.frontier.books.stands_for(page)])
-    return node_of.get(end)

@@ -40,7 +40,6 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.ranks import keep_topics
-from minicrawl.store.records import DocumentRow
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.responses.headers import http_date
 from minicrawl.wording import visible
@@ -56,9 +55,6 @@ def _bytes(_context: click.Context, _option: click.Parameter, text: str | None) 
     if text is not None and not bytes_named:
         raise click.BadParameter(f"{text!r} is not a size such as 64MB or 1GiB")
     return bytes_named
-
-
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 def or_in_blocks(command: Command) -> Command:
@@ -81,7 +77,7 @@ def _limits(
     temp: Path | None = option(
         "Folder for block files, about 20 bytes per link.",
         metavar="FOLDER",
-        type=_FOLDER,
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
         usual="the system's temporary folder",
     ),
 ) -> MemoryLimits | None:
@@ -377,17 +373,14 @@ def days_unchanged(source: Source) -> Vector:
     changed, newest = np.full(len(snapshot), np.nan), -np.inf
     with reporting_damage(snapshot.path):
         for document in tables.all_documents(snapshot.connection):
-            changed[document.page] = _changed_at(document)
+            # Stores keep no time of a change, so the last fetch stands for it.
+            changed_at = document.last_at if document.changes else document.first_at
+            date = http_date(document.last_modified or "")
+            if date is not None and date.timestamp() <= document.last_at:
+                changed_at = date.timestamp()
+            changed[document.page] = changed_at
             newest = max(newest, document.last_at)
     if np.isnan(changed).all():
         raise UsageError("no page was read yet, so the times of changes are unknown")
     days: Vector = np.maximum(newest - changed, 0) / _DAY_S
     return days
-
-
-def _changed_at(document: DocumentRow) -> float:
-    date = http_date(document.last_modified or "")
-    if date is not None and date.timestamp() <= document.last_at:
-        return date.timestamp()
-    # Stores keep no time of a change, so the last fetch stands for it.
-    return document.last_at if document.changes else document.first_at

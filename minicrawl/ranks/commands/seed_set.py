@@ -56,9 +56,6 @@ def _take(value: str) -> int | SeedChoice:
     return SeedChoice(value)
 
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trial:
     """Distances between cores and in the graph, and coverage of the crawls."""
@@ -125,7 +122,7 @@ def seed_set(
     new: Path | None = option(
         "Look the seeds up by name in this newer graph of the same web, and evaluate them there.",
         metavar="FILE",
-        type=_FILE,
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
     ),
     similar: bool = switch(
         "Replace a seed that is missing in --new by the page of its host that shares the most "

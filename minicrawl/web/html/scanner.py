@@ -197,7 +197,12 @@ class _PageScanner:
             _READERS[name.lower()](self, token)
         elif token["raw"]:
             self._spend(_SAID_US * len(token["raw_said"]))
-            self._read_raw(token)
+            name = token["raw"].lower()
+            if name == "iframe":
+                self.read_frame(token)
+            elif not self.markup.title and not self._check_apart(token.start("raw") - 1):
+                said = unescaped(token["content"][:_TITLE_READ]).split()
+                self.markup.title = " ".join(said)[:TITLE_LENGTH].rstrip()
         elif self._left_us < 0:
             self._count_marks()
 
@@ -239,26 +244,16 @@ class _PageScanner:
             self.markup.anchors[href] = anchor_of(self.text, whole, anchor)
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
         start, end = start - len("<"), anchor.end()
-        self._spend(self._work_around_us(start, end))
-        if self.options.with_words:
-            self.links[href] = words_around(self.text, start, end)
-
-    def _work_around_us(self, start: int, end: int) -> float:
-        """Return the work to read the content of an anchor and its surroundings."""
+        # The work to read the content of an anchor and its surroundings.
         close = self.text.find("</a", end, end + ANCHOR_READ)
         stop = close if close >= 0 else end + ANCHOR_READ
         around = MARKUP_AROUND if self.options.with_words else 0
         first, last = max(start - around, 0), stop + around
         tags, references = (self.text.count(sign, first, last) for sign in "<&")
-        return _AROUND_US * (last - first) + _TAG_AROUND_US * tags + _REFERENCE_US * references
-
-    def _read_raw(self, tag: re.Match[str]) -> None:
-        name = tag["raw"].lower()
-        if name == "iframe":
-            self.read_frame(tag)
-        elif not self.markup.title and not self._check_apart(tag.start("raw") - 1):
-            said = unescaped(tag["content"][:_TITLE_READ]).split()
-            self.markup.title = " ".join(said)[:TITLE_LENGTH].rstrip()
+        work_us = _AROUND_US * (last - first) + _TAG_AROUND_US * tags + _REFERENCE_US * references
+        self._spend(work_us)
+        if self.options.with_words:
+            self.links[href] = words_around(self.text, start, end)
 
     def _check_apart(self, start: int) -> bool:
         """Read up to a tag, and return True if it is in a template or a drawing."""

@@ -176,7 +176,12 @@ class UrlsInXml:
         """Close the innermost element of this name, and all unclosed elements in it."""
         if not self._times_open[name]:
             return
-        self._close_entry()
+        entry, self._entry = self._entry, None
+        url = "" if entry is None else "".join(entry.text).strip()
+        if entry is not None and url and not UNREADABLE.search(url):
+            base = self._bases[-1]
+            entry.urls.append((base and canonical(url, base, strip_marks=False)) or url)
+            self.urls += entry.urls is not self._guids
         closed = None
         while closed != name:
             closed = self._open.pop()
@@ -196,14 +201,6 @@ class UrlsInXml:
             self.urls += 1
         self._guids.clear()
         self._pages_before_item = len(self.pages)
-
-    def _close_entry(self) -> None:
-        entry, self._entry = self._entry, None
-        url = "" if entry is None else "".join(entry.text).strip()
-        if entry is not None and url and not UNREADABLE.search(url):
-            base = self._bases[-1]
-            entry.urls.append((base and canonical(url, base, strip_marks=False)) or url)
-            self.urls += entry.urls is not self._guids
 
     def _add(self, entry: _Entry, written: bytes, read: Callable[[str], str]) -> None:
         entry.written_bytes += len(written)
