@@ -21,7 +21,6 @@ from minicrawl.app import Crawl
 from minicrawl.cluster.access import cancelled, connect_engine, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
-from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
@@ -125,7 +124,7 @@ class ShardChild:
         exchange.until = self._until
         loaded = settings_of_shard(job, folder / STORE_NAME)
         storing, emit = loaded.settings.storing, self._warnings.put_nowait
-        run, facts = await last_told(engine, shard, job.run) or (0, ShardFacts(shard))
+        run, facts = await last_told(engine, shard, job.run)
         restored = await take_over(engine, shard, storing.store, least=facts.entry, emit=emit)
         if storing.keeps_answers:
             archive = archive_folder(storing.store)

@@ -115,9 +115,6 @@ class KeyValues(Protocol):
     async def get(self, key: str) -> KeyEntry | None:
         """Return the key as it is now, or None."""
 
-    async def create(self, key: str, value: bytes) -> int:
-        """Create the key and return its revision. Raises KeyTaken if it exists."""
-
     async def update(self, key: str, value: bytes, revision: int) -> int:
         """Change the key if it has this revision, and return the new one.
 

@@ -101,7 +101,7 @@ async def start_or_join(
             doing=CrawlActivity.RUNNING,
             run=state.run + 1,
             reason="",
-            fetched=max(state.ended_with, sum(last[1].fetched for last in ends if last)),
+            fetched=max(state.ended_with, sum(facts.fetched for _, facts in ends)),
         )
         await engine.update(STATE_KEY, again.pack(), state_revision)
     return changed
@@ -117,9 +117,9 @@ async def begin_crawl(
     leases = {f"{LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}
     for key, record in {STATE_KEY: state, **leases}.items():
         with suppress(KeyTaken):  # left by a caller that was killed here, or that begins it now
-            await engine.create(key, record.pack())
+            await engine.update(key, record.pack(), 0)
     try:
-        await engine.create(TERMS_KEY, terms.pack())
+        await engine.update(TERMS_KEY, terms.pack(), 0)
     except KeyTaken:
         await engine.delete_object(terms.seeds)
         return False
@@ -196,17 +196,17 @@ async def _of_crawl(engine: ClusterEngine, key: str, kind: type[R]) -> tuple[R, 
     return record, entry.revision
 
 
-async def last_told(engine: ClusterEngine, shard: int, run: int) -> tuple[int, ShardFacts] | None:
+async def last_told(engine: ClusterEngine, shard: int, run: int) -> tuple[int, ShardFacts]:
     """Return the last facts of the shard in this run or an earlier one, and the number of that run.
 
-    Returns None if there are none.
+    Without any, the facts are those of a shard that has done nothing, in run 0.
     """
     for earlier in range(run, -1, -1):
         entry = await engine.get(f"{TOLD_PREFIX}{earlier}.{shard}")
         with suppress(RecordError):
             if (facts := ShardFacts.of(entry)) is not None:
                 return earlier, facts
-    return None
+    return 0, ShardFacts(shard)
 
 
 async def seeds_of(engine: ClusterEngine, name: str) -> list[str]:

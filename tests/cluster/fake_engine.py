@@ -307,18 +307,10 @@ class FakeEngine:
         async with self._call():
             return self._present(key)
 
-    async def create(self, key: str, value: bytes) -> int:
-        async with self._call():
-            if (there := self._present(key)) is not None and there.value != value:
-                raise KeyTaken(f"{key} is there")
-            return self._set(key, value) if there is None else there.revision
-
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        if not revision:
-            return await self.create(key, value)
         async with self._call():
             there = self._present(key)
-            if there is not None and there.revision == revision:
+            if (there.revision if there else 0) == revision:
                 return self._set(key, value)
             if there is None or there.value != value or there.revision < revision:
                 raise KeyTaken(f"{key} was changed")

@@ -222,10 +222,9 @@ async def test_the_inbox_that_was_opened_last_gets_all_batches_and_older_ones_ar
 
 async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngine) -> None:
     assert await engine.get("lease.1") is None
-    born = await engine.create("lease.1", b"a")
-    for create in (engine.create, partial(engine.update, revision=0)):
-        with pytest.raises(KeyTaken):
-            await create("lease.1", b"b")
+    born = await engine.update("lease.1", b"a", 0)
+    with pytest.raises(KeyTaken):
+        await engine.update("lease.1", b"b", 0)
     assert await engine.get("lease.1") == KeyEntry("lease.1", b"a", born)
     changed = await engine.update("lease.1", b"c", born)
     assert changed > born
@@ -237,7 +236,7 @@ async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngin
 
 
 async def test_a_deleted_key_can_be_created_again(engine: ClusterEngine) -> None:
-    born = await engine.create("lease.1", b"a")
+    born = await engine.update("lease.1", b"a", 0)
     await engine.delete("lease.1")
     await engine.delete("lease.1")
     assert await engine.get("lease.1") is None
@@ -250,7 +249,7 @@ async def test_a_deleted_key_can_be_created_again(engine: ClusterEngine) -> None
 async def test_of_several_writers_that_create_a_key_one_succeeds(connect: Connect) -> None:
     engines = [await connect() for _ in range(4)]
     results = await asyncio.gather(
-        *(engine.create("lease.1", b"%d" % at) for at, engine in enumerate(engines)),
+        *(engine.update("lease.1", b"%d" % at, 0) for at, engine in enumerate(engines)),
         return_exceptions=True,
     )
     assert sum(isinstance(result, int) for result in results) == 1

@@ -67,10 +67,10 @@ def views(live: LiveFake, tmp_path: Path) -> ClusterViews:
 @pytest.fixture
 def begun(live: LiveFake) -> LiveFake:
     async def begin() -> None:
-        await live.engine.create(TERMS_KEY, TERMS.pack())
+        await live.engine.update(TERMS_KEY, TERMS.pack(), 0)
         state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
-        await live.engine.create(STATE_KEY, state.pack())
-        await live.engine.create(f"{NODE_PREFIX}east", record("east").pack())
+        await live.engine.update(STATE_KEY, state.pack(), 0)
+        await live.engine.update(f"{NODE_PREFIX}east", record("east").pack(), 0)
 
     asyncio.run(begin())
     return live

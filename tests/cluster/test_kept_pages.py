@@ -11,7 +11,7 @@ from hypothesis.stateful import rule
 from minicrawl.archive import segments
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cluster.engine import EngineError, Fenced
-from minicrawl.cluster.replica.kept_pages import ArchivePiece, PieceKind, pack_piece, restore_pages
+from minicrawl.cluster.replica.kept_pages import PieceKind, pack_piece, restore_pages
 from minicrawl.cluster.replica.restoring import restore
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
@@ -113,9 +113,9 @@ def test_pages_wait_while_the_engine_is_full(tmp_path: Path) -> None:
     node.end()
 
 
-def pieces(*found: ArchivePiece) -> FakeServers:
+def pieces(*packed: bytes) -> FakeServers:
     servers = FakeServers()
-    servers.pages[SHARD].contents = [pack_piece(piece) for piece in found]
+    servers.pages[SHARD].contents = [*packed]
     return servers
 
 
@@ -126,8 +126,8 @@ def laid(servers: FakeServers, folder: Path) -> bytes:
     )
 
 
-def more(place: int, content: bytes) -> ArchivePiece:
-    return ArchivePiece(PieceKind.MORE, place, content)
+def more(place: int, content: bytes) -> bytes:
+    return pack_piece(PieceKind.MORE, place, content)
 
 
 FIRST = segments.FIRST

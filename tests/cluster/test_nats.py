@@ -29,7 +29,7 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
 from minicrawl.cluster.nats.objects import NatsObjects
-from minicrawl.cluster.nats.streams import Bucket, LogKind, Streams
+from minicrawl.cluster.nats.streams import Bucket, Streams
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import connected, needs_server
@@ -266,7 +266,7 @@ async def test_a_killed_server_comes_back_with_all_that_it_confirmed(tmp_path: P
     async with served(tmp_path, 1) as (servers, engine):
         await engine.append(SHARD, 0, b"one")
         await engine.publish(TransferBatch(0, SHARD, 1, [Transfer("http://a/", 1)]))
-        revision = await engine.create("lease.3", b"me")
+        revision = await engine.update("lease.3", b"me", 0)
         await servers.servers[0].end(signal.SIGKILL)
         appending = asyncio.ensure_future(engine.append(SHARD, 1, b"two"))
         await servers.servers[0].start()
@@ -289,7 +289,7 @@ async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_en
     async with served(tmp_path, 3) as (_, engine):
         first = await engine.append(SHARD, 0, b"one")
         # The leader of a log, which no crawl asks for.
-        stream = await engine._streams.log(SHARD, LogKind.STORE)
+        stream = await engine._streams.log(SHARD, "log")
         before = await engine._streams.leader(stream)
         await engine.change_leader(SHARD)
         while await engine._streams.leader(stream) in (None, before):
@@ -370,7 +370,7 @@ async def leader(streams: Streams, bucket: Bucket) -> str:
 
 async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:
     sent = 0
-    revision = await engine.create("lease.3", b"0")
+    revision = await engine.update("lease.3", b"0", 0)
     async with aclosing(engine.inbox(SHARD)) as inbox, aclosing(engine.watch("node.")) as nodes:
         assert await anext(nodes) is None
         while sent < 2 * ROUNDS:
@@ -400,7 +400,7 @@ async def test_a_full_log_refuses_entries_until_old_ones_are_removed(
     async with served(tmp_path, 1) as (_, engine):
         await engine.append(SHARD, 0, bytes(10_000))
         # An operator's limit, which minicrawl never sets.
-        name = await engine._streams.log(SHARD, LogKind.STORE)
+        name = await engine._streams.log(SHARD, "log")
         config = (await engine._jetstream.api(f"STREAM.INFO.{name}"))["config"]
         await engine._jetstream.api(f"STREAM.UPDATE.{name}", config | {"max_bytes": 100_000})
         for last in range(1, 9):

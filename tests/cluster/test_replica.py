@@ -3,7 +3,6 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from zlib import crc32
@@ -21,7 +20,6 @@ from minicrawl.cluster.replica.entries import (
     pack_entry,
     unpack_entry,
 )
-from minicrawl.cluster.replica.kept_pages import ArchivePiece, PieceKind, pack_piece, unpack_piece
 from minicrawl.cluster.replica.restoring import Restored, restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits
 from minicrawl.errors import NoRoom
@@ -201,20 +199,11 @@ def test_a_truncated_entry_is_named_and_never_skipped(tmp_path: Path) -> None:
             asyncio.run(take_over(FakeEngine(servers), SHARD, tmp_path / "next.db"))
 
 
-@pytest.mark.parametrize(
-    ("packed", "unpack"),
-    [
-        (pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 3, b"abc")), unpack_entry),
-        (pack_piece(ArchivePiece(PieceKind.MORE, 1, b"abc")), unpack_piece),
-    ],
-    ids=["commit", "pages"],
-)
-def test_the_error_names_the_later_version_of_an_entry(
-    packed: bytes, unpack: Callable[[bytes], object]
-) -> None:
+def test_the_error_names_the_later_version_of_an_entry() -> None:
+    packed = pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 3, b"abc"))
     content = b"\x09" + packed[5:]
     with pytest.raises(EngineError, match="version 9"):
-        unpack(crc32(content).to_bytes(4, "big") + content)
+        unpack_entry(crc32(content).to_bytes(4, "big") + content)
 
 
 def test_an_entry_that_decompresses_to_more_than_it_states_is_refused() -> None:

@@ -35,8 +35,8 @@ def terms(version: int = schema.VERSION) -> TermsRecord:
 
 
 async def begin(engine: FakeEngine, terms: TermsRecord) -> None:
-    await engine.create(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack())
-    await engine.create(TERMS_KEY, terms.pack())
+    await engine.update(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack(), 0)
+    await engine.update(TERMS_KEY, terms.pack(), 0)
 
 
 async def keep(engine: FakeEngine, hand: HandCluster) -> None:

@@ -130,8 +130,8 @@ async def _ends(engine: ClusterEngine) -> tuple[str, list[int]]:
     state, _ = await state_of(engine)
 
     async def end(shard: int) -> int:
-        last = await last_told(engine, shard, state.run)
-        return await find_end(engine, shard, 0 if last is None else last[1].entry)
+        _, facts = await last_told(engine, shard, state.run)
+        return await find_end(engine, shard, facts.entry)
 
     return terms.id, await asyncio.gather(*map(end, range(terms.shards)))
 

@@ -40,12 +40,7 @@ from minicrawl.cluster.records import (
     LeaseRecord,
     StateRecord,
 )
-from minicrawl.cluster.replica.kept_pages import (
-    PIECE_BYTES,
-    ArchivePiece,
-    PieceKind,
-    pack_piece,
-)
+from minicrawl.cluster.replica.kept_pages import PIECE_BYTES, PieceKind, pack_piece
 from minicrawl.cluster.replica.restoring import fence
 from minicrawl.cluster.replica.snapshots import store_snapshot
 from minicrawl.cluster.terms import (
@@ -91,8 +86,8 @@ async def reshard(
         raise UsageError(f"this cluster's crawl has {shards} shards already")
     await _wait_for_nodes(engine)
     for shard in range(terms.shards):
-        last = await last_told(engine, shard, state.run)
-        await fence(engine, shard, 0 if last is None else last[1].entry)
+        _, facts = await last_told(engine, shard, state.run)
+        await fence(engine, shard, facts.entry)
     whole = folder / "whole.db"
     gathering = part(progress, 0, _GATHERED)
     made = await gather_cluster(engine, whole, gathering, converges=False)
@@ -152,7 +147,7 @@ async def _ship(target: ClusterEngine, shard: int, store: Path) -> None:
             for offset in range(0, length, PIECE_BYTES):
                 place = place_at(number, offset)
                 content = segments.read_bytes(place, min(PIECE_BYTES, length - offset))
-                piece = pack_piece(ArchivePiece(PieceKind.MORE, place, content))
+                piece = pack_piece(PieceKind.MORE, place, content)
                 last = await target.pages.append(shard, last, piece)
 
 

@@ -6,7 +6,6 @@ contains a secret. Files are checked here because nats-py loops for ever on a fi
 
 import ssl
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -32,13 +31,8 @@ def authentication(settings: ClusterAccess) -> dict[str, Any]:
             options |= {"user": unquote(parts.username), "password": unquote(parts.password)}
         elif parts.username:
             options["token"] = unquote(parts.username)
-    if settings.creds is not None:
-        options[_kind_of(settings.creds)] = str(settings.creds)
-    return options
-
-
-def _kind_of(creds: Path) -> str:
-    """Return the option of nats-py that takes the file."""
+    if (creds := settings.creds) is None:
+        return options
     try:
         with creds.open(encoding="ascii") as file:
             lines = [line.strip() for line in file.read(_MOST_BYTES).splitlines()]
@@ -57,7 +51,7 @@ def _kind_of(creds: Path) -> str:
         nkeys.from_seed(bytearray(seed.encode())).wipe()
     except (nkeys.NkeysError, ValueError):
         raise UsageError(f"NATS_CREDS={creds}: the seed of its user is damaged") from None
-    return "nkeys_seed" if is_plain else "user_credentials"
+    return options | {"nkeys_seed" if is_plain else "user_credentials": str(creds)}
 
 
 def _after(mark: str, lines: list[str]) -> str:

@@ -168,20 +168,17 @@ class JetStreamClient:
             subject, content, timeout=2 * _ANSWER_S, headers=dict(headers) if headers else None
         )
         answer: dict[str, Any] = json.loads(message.data)
-        if "error" in answer:
-            raise self._error_of(answer["error"])
-        return answer
-
-    def _error_of(self, error: dict[str, Any]) -> Exception:
+        if (error := answer.get("error")) is None:
+            return answer
         code, text = int(error.get("code", 0)), str(error.get("description", ""))
         error_code = int(error.get("err_code", 0))
         if advice := _FULL.get(error_code):
-            return EngineFull(f"{self._shown}: {text}; {advice}")
+            raise EngineFull(f"{self._shown}: {text}; {advice}")
         if advice := _REFUSED.get(error_code):
-            return EngineError(f"{self._shown}: {text}; {advice}")
+            raise EngineError(f"{self._shown}: {text}; {advice}")
         if code == _UNAVAILABLE or error_code in _TRANSIENT:
-            return _Later(text)
-        return JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
+            raise _Later(text)
+        raise JetStreamRefusal(code, error_code, f"{self._shown}: {text}")
 
     def _unanswered(self, error: BaseException, subject: str) -> EngineError:
         if self.denied is not None:

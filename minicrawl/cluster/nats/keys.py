@@ -34,9 +34,6 @@ class NatsKeys(NatsPart):
         message = await self._find({"last_by_subj": self._bucket.subject(key)})
         return None if message is None or message.value is None else message
 
-    async def create(self, key: str, value: bytes) -> int:
-        return await self.update(key, value, 0)
-
     async def update(self, key: str, value: bytes, revision: int) -> int:
         if not revision:
             marker = await self._find({"last_by_subj": self._bucket.subject(key)})

@@ -24,7 +24,7 @@ from minicrawl.cluster.engine import (
     LogSpan,
 )
 from minicrawl.cluster.nats.jetstream import WRONG_SEQUENCE, JetStreamRefusal
-from minicrawl.cluster.nats.streams import LogKind, NatsPart
+from minicrawl.cluster.nats.streams import NatsPart
 
 AT_ONCE = 16
 """Number of entries that are requested at the same time."""
@@ -38,7 +38,7 @@ _IN_HEADERS = re.compile(rb"\r\n%s: ([0-9]{1,19})\r\n" % _AFTER.encode())
 class NatsLogs(NatsPart):
     """`ShardLogs` of one kind: a stream for each shard."""
 
-    _kind = LogKind.STORE
+    _kind = "log"  # part of the names of streams
 
     async def log_span(self, shard: int) -> LogSpan:
         answer = await self._jetstream.api(f"STREAM.INFO.{await self._stream(shard)}")
@@ -62,19 +62,9 @@ class NatsLogs(NatsPart):
                 raise EngineError(
                     f"{refusal}: the log of shard {shard} cannot be written"
                 ) from None
-        if number is not None and not is_shared:
+        if number is not None and (not is_shared or number == after + 1):
             return number
-        return await self._number_of_entry(shard, after, number, content)
-
-    async def _number_of_entry(
-        self, shard: int, after: int, number: int | None, content: bytes
-    ) -> int:
-        """Return the number of the entry with this content after `after`.
-
-        Its message has the number `number`, or was refused (None) because there is a later one.
-        """
-        if number == after + 1:
-            return number
+        # Other messages lie between, or ours was refused (None) because there is a later one.
         first, last = await self.log_span(shard)
         end = last + 1 if number is None else number
         if end <= after:
@@ -143,4 +133,4 @@ class NatsLogs(NatsPart):
 class NatsPages(NatsLogs):
     """Logs of kept pages: a second stream for each shard."""
 
-    _kind = LogKind.PAGES
+    _kind = "pages"

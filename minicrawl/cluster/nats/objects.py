@@ -11,7 +11,6 @@ import base64
 import json
 import re
 from asyncio import to_thread
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -61,11 +60,12 @@ class NatsObjects(NatsPart):
         before = await self._description(name)
         unique = token_hex(11)
         digest, size, chunks = sha256(), 0, 0
-        async for piece in _pieces(file):
-            number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
-            await self._jetstream.store(self._chunks(unique), piece, number)
-            digest.update(piece)
-            size, chunks = size + len(piece), chunks + 1
+        with file.open("rb") as source:
+            while piece := await to_thread(source.read, _CHUNK_BYTES):
+                number = {"Nats-Msg-Id": f"{unique}-{chunks}"}
+                await self._jetstream.store(self._chunks(unique), piece, number)
+                digest.update(piece)
+                size, chunks = size + len(piece), chunks + 1
         description = {
             "name": name,
             "bucket": self._streams.bucket,
@@ -133,12 +133,6 @@ class NatsObjects(NatsPart):
 
     def _chunks(self, unique: str) -> str:
         return f"$O.{self._streams.bucket}.C.{unique}"
-
-
-async def _pieces(file: Path) -> AsyncIterator[bytes]:
-    with file.open("rb") as source:
-        while piece := await to_thread(source.read, _CHUNK_BYTES):
-            yield piece
 
 
 def _digest_text(digest: bytes) -> str:

@@ -11,7 +11,6 @@ objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
 """
 
 import asyncio
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 from minicrawl.cluster.access import ClusterAccess
@@ -28,13 +27,6 @@ _ONE_COPY = 1
 _MEET_S = 3.0
 """Time that servers that have just started may need to meet."""
 _RETRY_S = 0.2
-
-
-class LogKind(StrEnum):
-    """Kind of a log. The values are in the names of streams."""
-
-    STORE = "log"
-    PAGES = "pages"
 
 
 class Bucket(NamedTuple):
@@ -65,7 +57,7 @@ class Streams:
         """Return the subject of batches; the sender may be `*`."""
         return f"{self.bucket}.batch.{sender}.{receiver}"
 
-    def log_subject(self, shard: int, kind: LogKind) -> str:
+    def log_subject(self, shard: int, kind: str) -> str:
         return f"{self.bucket}.{kind}.{shard}"
 
     def broadcast_subject(self, topic: str) -> str:
@@ -113,7 +105,7 @@ class Streams:
         if (answer.get("cluster") or {}).get("replicas"):
             await self.jetstream.api(f"STREAM.LEADER.STEPDOWN.{stream}")
 
-    async def log(self, shard: int, kind: LogKind) -> str:
+    async def log(self, shard: int, kind: str) -> str:
         """Return the stream of a log, and create it unless it exists."""
         name = f"{self.bucket}-{kind}-{shard}"
         if name not in self._made:

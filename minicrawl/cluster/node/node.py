@@ -72,12 +72,6 @@ class Node:
             self._separate_leaders(),
         )
         self._following = [asyncio.create_task(job) for job in jobs]
-        try:
-            await self._work()
-        finally:
-            await cancelled(self._following)
-
-    async def _work(self) -> None:
         leaves_at = None
         self._last_beat = self._now()  # announcing the node may have taken a while
         beating = asyncio.create_task(self._beat_for_ever())
@@ -92,7 +86,7 @@ class Node:
                 await self._wait(beating)
         finally:
             await self.held.drop(self.held.numbers)
-            await cancelled((beating,))
+            await cancelled((beating, *self._following))
             await self.presence.leave()
 
     async def _wait(self, beating: asyncio.Task[None]) -> None:
@@ -178,7 +172,14 @@ class Node:
         presence = self.presence
         away_s, self._last_beat = self._now() - self._last_beat, self._now()
         if not await presence.beat(presence.record):
-            self._note_cut_off()
+            if self._now() - presence.renewed_at >= HOLD_S and not self._is_cut_off:
+                # Other nodes may soon take our shards. The crawls need no message: they begin no
+                # request after their deadline, which nobody has extended.
+                self._is_cut_off = True
+                why = presence.refusal or f"the cluster has not answered for {HOLD_S:g} s"
+                ends = "there is room" if presence.refusal else "it does"
+                shards = counted(len(self.held), "shard")
+                self._tell(f"{why}: {shards} of this node paused until {ends}")
             if not presence.refusal:  # two servers lead the two places, and neither answers
                 await self._engine.beats.switch_server()
             return
@@ -196,21 +197,6 @@ class Node:
         await self._settle_shards()
         await self._steer()
         await self.state.end_if_over()
-
-    def _note_cut_off(self) -> None:
-        """Note that we are cut off, if no beat has been confirmed for `HOLD_S`.
-
-        Other nodes may soon take our shards. The crawls need no message: they begin no request
-        after their deadline, which nobody has extended.
-        """
-        presence = self.presence
-        if self._now() - presence.renewed_at < HOLD_S or self._is_cut_off:
-            return
-        self._is_cut_off = True
-        why = presence.refusal or f"the cluster has not answered for {HOLD_S:g} s"
-        ends = "there is room" if presence.refusal else "it does"
-        shards = counted(len(self.held), "shard")
-        self._tell(f"{why}: {shards} of this node paused until {ends}")
 
     async def _resume(self, away_s: float) -> None:
         """Read the leases again before any crawl continues, and drop lost shards."""

@@ -20,7 +20,7 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.node import Node
 from minicrawl.cluster.node.presence import NodePresence, lease_clock
-from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess, WarmChildren
+from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.records import NodeRecord
 from minicrawl.cluster.server_versions import cautions
@@ -68,7 +68,7 @@ async def run_node(
             if terms is None:
                 return
             check_terms(terms, own_settings)
-            state, children = CrawlState(engine, terms, place.workers), WarmChildren()
+            state = CrawlState(engine, terms, place.workers)
             shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
 
             def start(shard: int, generation: int) -> ShardProcess:
@@ -88,7 +88,7 @@ async def run_node(
                     own_settings=dict(own_settings),
                     seeds=state.terms.seeds,
                 )
-                return ShardProcess(job, children.take())
+                return ShardProcess(job)
 
             record = NodeRecord(
                 session=token_hex(8),
@@ -100,10 +100,7 @@ async def run_node(
                 disk_free=shutil.disk_usage(place.folder).free,
             )
             presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
-            try:
-                await Node(engine, presence, state, start, emit, stopped).run()
-            finally:
-                await children.close()
+            await Node(engine, presence, state, start, emit, stopped).run()
     if state.state.continued_as and not stopped.is_set():
         emit("the crawl has other shards now")
         await run_node(access, place, own_settings, emit, stopped)

@@ -14,8 +14,6 @@ from minicrawl.cluster.access import ClusterAccess
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
 _CODE = "from minicrawl.cluster.child import main; main()"
-_REFILL_S = 10.0
-"""Delay before a spare child starts: at first the crawls that begin need the cores."""
 _END_S = 1.0
 """Time limit for a child to end after its node has closed the channel."""
 
@@ -65,42 +63,11 @@ class ShardEnd:
     has_no_room: bool = False
 
 
-class WarmChildren:
-    """Source of child processes, which keeps a spare one that has imported all modules.
-
-    So a shard that moves, or whose node was lost, starts without waiting for the imports.
-    """
-
-    def __init__(self) -> None:
-        self._spare: ChildProcess | None = None
-        self._refill: asyncio.TimerHandle | None = None
-
-    def take(self) -> ChildProcess:
-        """Return a child that runs nothing yet."""
-        spare, self._spare = self._spare, None
-        if self._refill is None:
-            self._refill = asyncio.get_running_loop().call_later(_REFILL_S, self._begin)
-        return _child() if spare is None or spare.is_over else spare
-
-    async def close(self) -> None:
-        if self._refill is not None:
-            self._refill.cancel()
-        if self._spare is not None:
-            await self._spare.close()
-
-    def _begin(self) -> None:
-        self._refill, self._spare = None, _child()
-
-
-def _child() -> ChildProcess:
-    return ChildProcess(ChildJob(code=_CODE, end_s=_END_S))
-
-
 class ShardProcess:
     """The crawl of a shard in a child process. It begins at construction."""
 
-    def __init__(self, job: ShardJob, process: ChildProcess) -> None:
-        self.job, self._process = job, process
+    def __init__(self, job: ShardJob) -> None:
+        self.job, self._process = job, ChildProcess(ChildJob(code=_CODE, end_s=_END_S))
         self._orders: ShardOrders | None = None
         self._end = asyncio.create_task(self._run())
         self._warnings: list[str] = []

@@ -16,7 +16,6 @@ from contextlib import aclosing
 from enum import IntEnum
 from pathlib import Path
 from secrets import token_bytes
-from typing import NamedTuple
 
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
 from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced, ignore
@@ -44,22 +43,9 @@ class PieceKind(IntEnum):
     """No bytes: another node has taken the shard over."""
 
 
-class ArchivePiece(NamedTuple):
-    """An entry of the log."""
-
-    kind: PieceKind
-    place: int
-    content: bytes
-
-
-def pack_piece(piece: ArchivePiece) -> bytes:
-    """Encode the entry. Its records are compressed already."""
-    return pack_frame(piece.kind, _HEAD.pack(piece.place), piece.content)
-
-
-def unpack_piece(packed: bytes) -> ArchivePiece:
-    kind, (place,), content = unpack_frame(packed, PieceKind, _HEAD)
-    return ArchivePiece(kind, place, content)
+def pack_piece(kind: PieceKind, place: int, content: bytes) -> bytes:
+    """Encode an entry of the log. Its records are compressed already."""
+    return pack_frame(kind, _HEAD.pack(place), content)
 
 
 async def take_over_pages(
@@ -70,7 +56,7 @@ async def take_over_pages(
     Return the archive's folder, and the number of the entry that took the shard over, the last one.
     The store must have been taken over before, so that nobody else commits any more.
     """
-    mark = pack_piece(ArchivePiece(PieceKind.TAKEN, 0, token_bytes(16)))
+    mark = pack_piece(PieceKind.TAKEN, 0, token_bytes(16))
     taken = await mark_taken(engine.pages, shard, mark)
     _, last, _ = await restore_pages(engine, shard, folder, emit=emit)
     if last != taken:
@@ -97,7 +83,7 @@ async def restore_pages(
     def add(packed: bytes) -> int | None:
         """Write the next piece, and return its place. The first piece may begin anywhere."""
         nonlocal end
-        kind, place, content = unpack_piece(packed)
+        kind, (place,), content = unpack_frame(packed, PieceKind, _HEAD)
         if kind is PieceKind.TAKEN:
             return None
         begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(end) + 1
@@ -152,7 +138,7 @@ class KeptPagesLog:
                 place = place_at(number + 1, 0)
                 continue
             content = self._segments.read_bytes(place, size)
-            self._log.append(pack_piece(ArchivePiece(PieceKind.MORE, place, content)))
+            self._log.append(pack_piece(PieceKind.MORE, place, content))
             place = self._confirmed = place + size
 
     def close(self) -> None:

@@ -71,12 +71,12 @@ async def test_facts_that_could_not_be_stored_are_stored_the_next_time() -> None
 async def test_the_next_holder_reads_the_last_facts_of_its_shard() -> None:
     servers, place = FakeServers(), ShardPlace(0, 2)
     engine, facts = FakeEngine(servers), ShardFacts(0, entry=7)
-    assert await last_told(engine, 0, RUN) is None
+    assert await last_told(engine, 0, RUN) == (0, ShardFacts(0))
     await BatchExchange(engine, place, RUN).tell(facts)
     assert await last_told(engine, 0, RUN) == (RUN, facts)
     assert await last_told(engine, 0, RUN + 2) == (RUN, facts)
     await engine.put("told.1.0", b"no facts")
-    assert await last_told(engine, 0, RUN) is None
+    assert await last_told(engine, 0, RUN) == (0, ShardFacts(0))
 
 
 def test_a_sketch_with_more_cash_than_can_exist_is_refused() -> None:

@@ -507,7 +507,7 @@ async def test_a_node_whose_crawl_was_fenced_says_that_it_lost_the_shard(
 
 async def test_the_crawl_ends_when_nothing_is_left_in_any_shard(cluster: Cluster) -> None:
     a = cluster.node("a")
-    revision = await a.engine.create(STATE_KEY, RUNNING.pack())
+    revision = await a.engine.update(STATE_KEY, RUNNING.pack(), 0)
     assert revision
     await cluster.pass_time(2, a)
     for shard in range(SHARDS):
