@@ -28,7 +28,17 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
     for shard, node in holders.items():
         if node in held and shard < shards:
             held[node].append(shard)
-    loads = even_loads(shards, rooms, {node: len(own) for node, own in held.items()})
+    level, loads = 0, dict.fromkeys(rooms, 0)
+    left = min(shards, sum(rooms.values()))
+    while left:
+        level += 1
+        able = [node for node, room in rooms.items() if room >= level]
+        # Nodes are filled level by level. The last level may not reach all nodes: those with most
+        # shards come first, so the remainder moves as few shards as possible.
+        able.sort(key=lambda node: (-len(held[node]), _weight(node, level), node))
+        for node in able[:left]:
+            loads[node] = level
+        left -= min(left, len(able))
     nodes = {
         shard: node
         for node, own in held.items()
@@ -41,25 +51,6 @@ def assignment(shards: int, rooms: Mapping[str, int], holders: Mapping[int, str]
         nodes[shard] = taker = max(takers, key=lambda node: _weight(node, shard))
         lacks[taker] -= 1
     return nodes
-
-
-def even_loads(shards: int, rooms: Mapping[str, int], held: Mapping[str, int]) -> dict[str, int]:
-    """Return how many shards each node should hold.
-
-    A remainder that cannot be shared evenly stays with the nodes that hold more now.
-    """
-    level, loads = 0, dict.fromkeys(rooms, 0)
-    left = min(shards, sum(rooms.values()))
-    while left:
-        level += 1
-        able = [node for node, room in rooms.items() if room >= level]
-        # Nodes are filled level by level. The last level may not reach all nodes: those with most
-        # shards come first, so the remainder moves as few shards as possible.
-        able.sort(key=lambda node: (-held[node], _weight(node, level), node))
-        for node in able[:left]:
-            loads[node] = level
-        left -= min(left, len(able))
-    return loads
 
 
 def _weight(node: str, shard: int) -> int:

@@ -50,7 +50,6 @@ _LAST_FACTS_S = 10.0
 """Longest wait for the last facts of shards after the end of the crawl."""
 _LONGEST_RUN = 10
 
-Json = dict[str, object]
 Show = Callable[["ClusterStatus"], None]
 
 

@@ -1,6 +1,6 @@
 """One shard as a fold over its log: ledger, channels and outbox."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from minicrawl.cluster.channels.audit import Statement, statement_of
@@ -117,22 +117,19 @@ class Shard:
         paid, atoms = [page for page, _ in rows], [cash for _, cash in rows]
         spending = Spending(paid, atoms, (), batch.to_pot)
         receipt = Step(StepKind.RECEIVE, batch.sender, born, spending, batch.number)
-        return [*self._broken_circles(batch.transfers, pages), receipt]
-
-    def _broken_circles(
-        self, transfers: Sequence[Transfer], pages: Sequence[int]
-    ) -> Iterator[Step]:
         # Pages of several shards may stand for each other in a circle, which no shard sees as a
         # whole. The cash goes round in it, counting shards, until the limit ends it at one of these
         # pages.
         forwards, flags = self.books.forwards, self.books.ledger.flags
-        for transfer, page in zip(transfers, pages, strict=True):
+        broken: list[Step] = []
+        for transfer, page in zip(batch.transfers, pages, strict=True):
             if page not in forwards or flags[end := self.books.stands_for(page)] != FOREIGN:
                 continue
             if transfer.hops >= MOST_HOPS:
-                yield Step(StepKind.DEAD_END, page)
+                broken.append(Step(StepKind.DEAD_END, page))
             else:
                 self._hops[end] = max(self._hops.get(end, 0), transfer.hops + 1)
+        return [*broken, receipt]
 
     def statement(self) -> Statement:
         return statement_of(self.number, self.books.ledger, self.channels)

@@ -84,16 +84,15 @@ class Hosts:
 
     def join(self, rows: Iterable[HostRow]) -> list[int]:
         """Return the common host of each host of a shard, and merge what shards know of it."""
-        return [self._join(row) for row in rows]
-
-    def _join(self, row: HostRow) -> int:
-        number = self._ids.setdefault(row.origin, len(self.rows))
-        if number == len(self.rows):
-            self.rows.append(row._replace(id=number))
-        else:
-            known = {name: value for name, value in row._asdict().items() if value is not None}
-            self.rows[number] = self.rows[number]._replace(**known)._replace(id=number)
-        return number
+        numbers: list[int] = []
+        for row in rows:
+            numbers.append(number := self._ids.setdefault(row.origin, len(self.rows)))
+            if number == len(self.rows):
+                self.rows.append(row._replace(id=number))
+            else:
+                known = {name: value for name, value in row._asdict().items() if value is not None}
+                self.rows[number] = self.rows[number]._replace(**known)._replace(id=number)
+        return numbers
 
 
 def owner_of(origin: str, shards: int) -> int:

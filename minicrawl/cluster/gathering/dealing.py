@@ -170,8 +170,18 @@ class DealtShard:
     def __init__(self, whole: LoadedShard, is_own: NDArray[np.bool_], host_of: Numbers) -> None:
         self.store, self.is_own = whole.store, is_own
         self.state, self.spent = whole.state[is_own], whole.spent[is_own]
-        self.inlinks, is_linked = self._links(np.where(is_own, whole.spent, 0))
-        self.is_foreign = is_linked & ~is_own
+        # Links to each page from own pages, paid or not.
+        spent = np.where(is_own, whole.spent, 0)
+        self.inlinks: Small = np.zeros(len(spent), dtype=np.uint32)
+        unpaid = np.zeros(len(spent), dtype=np.bool_)
+        for block in questions.spendings(self.store.connection):
+            plain, custom = block.only(spent[block.pages] == block.seqs).split()
+            if plain.blobs:
+                np.add.at(self.inlinks, unpack_plain(plain.blobs)[1], 1)
+            for spending in map(unpack, custom.blobs):
+                np.add.at(self.inlinks, np.asarray(spending.links, dtype=np.int64), 1)
+                unpaid[list(spending.unpaid)] = True
+        self.is_foreign = (unpaid | (self.inlinks > 0)) & ~is_own
         self.own = range(int(np.count_nonzero(is_own)))
         self.ids = np.concatenate([np.flatnonzero(is_own), np.flatnonzero(self.is_foreign)])
         """Page of the whole store for each page of the shard."""
@@ -181,19 +191,6 @@ class DealtShard:
         numbers = np.full(int(host_of.max(initial=0)) + 1, UNKNOWN)
         numbers[hosts] = np.arange(len(hosts))
         self.hosts: list[int] = numbers.tolist()
-
-    def _links(self, spent: Numbers) -> tuple[Small, NDArray[np.bool_]]:
-        """Return the links to each page from own pages, and whether there are any, paid or not."""
-        counts = np.zeros(len(spent), dtype=np.uint32)
-        unpaid = np.zeros(len(spent), dtype=np.bool_)
-        for block in questions.spendings(self.store.connection):
-            plain, custom = block.only(spent[block.pages] == block.seqs).split()
-            if plain.blobs:
-                np.add.at(counts, unpack_plain(plain.blobs)[1], 1)
-            for spending in map(unpack, custom.blobs):
-                np.add.at(counts, np.asarray(spending.links, dtype=np.int64), 1)
-                unpaid[list(spending.unpaid)] = True
-        return counts, unpaid | (counts > 0)
 
 
 class _DealtPages(PageTable):

@@ -167,20 +167,18 @@ def _remove_older(folder: Path, store: Path) -> None:
     for other in folder.glob("*.db"):
         if other != store:
             with unread(other) as is_unread:
-                if is_unread:
-                    _remove(other)
+                if not is_unread:
+                    continue
+                beside = other.with_name(f"{other.name}{LOCK}"), mark_of(other)
+                for file in (*files_of(other), *beside):
+                    if file.is_dir() and not file.is_symlink():
+                        shutil.rmtree(file, ignore_errors=True)
+                    else:
+                        file.unlink(missing_ok=True)
     crawls = {other.name.partition("-")[0] for other in folder.glob("*.db")}
     for pages in folder.glob(f"*{_JOINED}"):
         if pages.name.removesuffix(_JOINED) not in crawls:
             shutil.rmtree(pages, ignore_errors=True)
-
-
-def _remove(store: Path) -> None:
-    for file in (*files_of(store), store.with_name(f"{store.name}{LOCK}"), mark_of(store)):
-        if file.is_dir() and not file.is_symlink():
-            shutil.rmtree(file, ignore_errors=True)
-        else:
-            file.unlink(missing_ok=True)
 
 
 # Locks on gathered stores that are being read.
@@ -274,7 +272,12 @@ async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end:
 
 def join_archives(paths: Sequence[Path], store: Path, progress: Progress = unreported) -> None:
     """Join the archives beside the stores of the shards, for a store gathered from these."""
-    ends, folders = archives_of(store), {_shard_of(path): archive_folder(path) for path in paths}
+    ends, folders = archives_of(store), dict[int, Path]()
+    for path in paths:
+        with reading(path) as connection:
+            terms = tables.terms(connection)
+        assert terms is not None
+        folders[terms.shard] = archive_folder(path)
     with closing(JoinedArchive(archive_folder(store))) as archive:
         for count, (shard, end) in enumerate(ends.items(), 1):
             with closing(Segments(folders[shard])) as segments:
@@ -286,13 +289,6 @@ def join_archives(paths: Sequence[Path], store: Path, progress: Progress = unrep
                 archive.add(str(shard), segments, end)
             progress(count / len(ends))
         _note_archive_end(store, archive.end)
-
-
-def _shard_of(path: Path) -> int:
-    with reading(path) as connection:
-        terms = tables.terms(connection)
-    assert terms is not None
-    return terms.shard
 
 
 def _note_archive_end(store: Path, end: int) -> None:

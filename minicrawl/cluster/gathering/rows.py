@@ -64,7 +64,13 @@ def write_rows_of_all(shards: Sequence[PageSource], out: StoreWriter) -> int:
             out.commit(Batch(documents=documents))
     for urls in blocks(_originals(shards)):
         out.commit(Batch(originals=urls))
-    add_merged(out, mirrors=_mirrors(shards))
+    mirrors = Counter[tuple[int, int]]()
+    for shard in shards:
+        for host, of_host, pages in tables.mirrors(shard.store.connection):
+            pair = shard.hosts[host], shard.hosts[of_host]
+            if UNKNOWN not in pair:
+                mirrors[pair] += pages
+    add_merged(out, mirrors=[(*pair, pages) for pair, pages in sorted(mirrors.items())])
     return requests
 
 
@@ -103,16 +109,6 @@ def _originals(shards: Sequence[PageSource]) -> Iterator[tuple[int, str]]:
                 yield number, url
 
 
-def _mirrors(shards: Sequence[PageSource]) -> list[tuple[int, int, int]]:
-    mirrors = Counter[tuple[int, int]]()
-    for shard in shards:
-        for host, of_host, pages in tables.mirrors(shard.store.connection):
-            pair = shard.hosts[host], shard.hosts[of_host]
-            if UNKNOWN not in pair:
-                mirrors[pair] += pages
-    return [(*pair, pages) for pair, pages in sorted(mirrors.items())]
-
-
 _NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
 
 
@@ -128,7 +124,14 @@ def number_pages(
         with reporting_damage(shard.store.path):
             written = write_urls(shard, shard.is_own, out)
             known.extend(digests(urls.hosts, urls.paths) for urls in written)
-            _refuse_pages_of_others(shard, hosts)
+            store = shard.store
+            host_of = page_columns.whole(page_columns.urls(store.connection, "host"), "host")
+            for host in np.unique(host_of[shard.is_own]).tolist():
+                origin = hosts.rows[shard.hosts[host]].origin
+                if (owner := owner_of(origin, store.terms.shards)) != store.number:
+                    raise StoreError(
+                        f"{store.path} has pages of {origin} as its own, which are shard {owner}'s"
+                    )
         part(progress, 0, 0.5)(count / len(shards))
     index = PageIndex(np.concatenate(known))
     if (twice := index.twice()) is not None:
@@ -172,14 +175,3 @@ def _urls(shard: PageSource, chosen: NDArray[np.bool_]) -> Iterator[tuple[Number
             of_all = hosts[np.array(block.hosts)[here]].tolist()
             paths, depths = compress(block.paths, is_here), compress(block.depths, is_here)
             yield ids, UrlColumns(of_all, list(paths), list(depths))
-
-
-def _refuse_pages_of_others(shard: LoadedShard, hosts: Hosts) -> None:
-    store = shard.store
-    host_of = page_columns.whole(page_columns.urls(store.connection, "host"), "host")
-    for host in np.unique(host_of[shard.is_own]).tolist():
-        origin = hosts.rows[shard.hosts[host]].origin
-        if (owner := owner_of(origin, store.terms.shards)) != store.number:
-            raise StoreError(
-                f"{store.path} has pages of {origin} as its own, which are shard {owner}'s"
-            )

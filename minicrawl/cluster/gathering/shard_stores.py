@@ -61,35 +61,30 @@ def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list
             if terms is None or terms.shards == 1:
                 raise UsageError(f"{path} is the store of a whole crawl, not of a shard")
             stores.append(ShardStore(path, connection, terms))
-        _refuse_others(stores, absent)
-        yield sorted(stores, key=lambda store: store.number)
-
-
-def _refuse_others(stores: Sequence[ShardStore], absent: Collection[int]) -> None:
-    """Refuse stores that are not the shards of one crawl, each there once."""
-    if not stores:
-        raise UsageError("no stores of shards to gather")
-    first, known = stores[0], dict[int, ShardStore]()
-    for store in stores:
-        if (other := known.setdefault(store.number, store)) is not store:
-            raise UsageError(f"{other.path} and {store.path} are both shard {store.number}")
-        if store.terms.shards != first.terms.shards:
+        if not stores:
+            raise UsageError("no stores of shards to gather")
+        first, known = stores[0], dict[int, ShardStore]()
+        for store in stores:
+            if (other := known.setdefault(store.number, store)) is not store:
+                raise UsageError(f"{other.path} and {store.path} are both shard {store.number}")
+            if store.terms.shards != first.terms.shards:
+                raise UsageError(
+                    f"{first.path} is one of {first.terms.shards} shards, "
+                    f"{store.path} one of {store.terms.shards}: they are of different crawls"
+                )
+            if of_whole_crawl(store.terms) != of_whole_crawl(first.terms):
+                raise UsageError(
+                    f"{first.path} and {store.path} were started on different terms: "
+                    "they are of different crawls"
+                )
+        shards = first.terms.shards
+        if missing := sorted(set(range(shards)) - known.keys() - set(absent)):
+            named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
             raise UsageError(
-                f"{first.path} is one of {first.terms.shards} shards, "
-                f"{store.path} one of {store.terms.shards}: they are of different crawls"
+                f"{counted(len(missing), 'shard')} of {shards} missing: {named}; "
+                "name the stores of all shards"
             )
-        if of_whole_crawl(store.terms) != of_whole_crawl(first.terms):
-            raise UsageError(
-                f"{first.path} and {store.path} were started on different terms: "
-                "they are of different crawls"
-            )
-    shards = first.terms.shards
-    if missing := sorted(set(range(shards)) - known.keys() - set(absent)):
-        named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
-        raise UsageError(
-            f"{counted(len(missing), 'shard')} of {shards} missing: {named}; "
-            "name the stores of all shards"
-        )
+        yield [store for _, store in sorted(known.items())]
 
 
 def of_whole_crawl(terms: StoreTerms) -> StoreTerms:
@@ -137,7 +132,15 @@ class LoadedShard:
             raise DamagedStore(f"{self.store.path}: {counted(lost, 'atom')} of cash missing")
         self.totals = ledger.totals
         self.hosts = hosts.join(tables.hosts(connection))
-        self.sent = _sent_batches(connection)
+        self.sent: SentBatches = {}
+        for seq, step in tables.sendings_after(connection, 0):
+            batches = self.sent.setdefault(step.page, [])
+            if step.amount != len(batches) + 1:
+                raise ValueError(
+                    f"batch {step.amount} follows batch {len(batches)}: a gap in the log"
+                )
+            atoms = sum(step.spending.weights) + step.spending.idle
+            batches.append((seq, atoms_until(batches, len(batches)) + atoms))
         self.forwards = frontier.books.forwards
         """page -> page that it stands for, which may be foreign; ids of the shard."""
         links = inlinks(connection, frontier).astype(np.uint32)
@@ -185,17 +188,6 @@ def _histories(
     return history, g_time, measures
 
 
-def _sent_batches(connection: tables.Connection) -> SentBatches:
-    sent: SentBatches = {}
-    for seq, step in tables.sendings_after(connection, 0):
-        batches = sent.setdefault(step.page, [])
-        if step.amount != len(batches) + 1:
-            raise ValueError(f"batch {step.amount} follows batch {len(batches)}: a gap in the log")
-        atoms = sum(step.spending.weights) + step.spending.idle
-        batches.append((seq, atoms_until(batches, len(batches)) + atoms))
-    return sent
-
-
 def atoms_until(batches: Sequence[tuple[int, int]], number: int) -> int:
     """Return the atoms of the first `number` batches."""
     return batches[number - 1][1] if number else 0
@@ -234,9 +226,7 @@ def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBat
     ]
     wrong = faults(
         statements,
-        lambda sender, receiver, number: (
-            atoms_until(logs[sender, receiver], number) if number else 0
-        ),
+        lambda sender, receiver, number: atoms_until(logs.get((sender, receiver), ()), number),
         ahead={(batches.sender, batches.receiver) for batches in ahead},
     )
     return [*miscounted, *wrong], ahead

@@ -13,7 +13,7 @@ import numpy as np
 
 from minicrawl.cluster.gathering.ledger import PageTable
 from minicrawl.cluster.gathering.rows import blocks
-from minicrawl.cluster.gathering.shard_stores import AT, PageSource, Small
+from minicrawl.cluster.gathering.shard_stores import AT, PageSource
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
 from minicrawl.states import READ_STATES, State
@@ -106,7 +106,16 @@ class ShardTurns:
             block.pages.tolist(), block.kinds.tolist(), block.blobs, strict=True
         ):
             spending = unpack(blob)
-            moved, order = renumbered(spending, self._pages)
+            links = self._pages[np.asarray(spending.links, dtype=np.int64)]
+            order = np.argsort(links).tolist()
+            moved = Spending(
+                np.sort(links).tolist(),
+                [spending.weights[place] for place in order] if spending.weights else (),
+                [spending.focus[place] for place in order] if spending.focus else (),
+                spending.idle,
+                spending.self_link,
+                np.sort(self._pages[np.asarray(spending.unpaid, dtype=np.int64)]).tolist(),
+            )
             turn = self._turn(page, kind, pack(moved))
             described = self._written.of(page, spending.links) if len(self._written) else None
             if described is None:
@@ -125,23 +134,6 @@ class ShardTurns:
             state = State.FETCHED
         at, value = float(self._at[page]), self._values.get(page)
         return GatheredTurn(at, int(self._pages[page]), kind, state, blob, value)
-
-
-def renumbered(spending: Spending, pages: Small) -> tuple[Spending, Sequence[int]]:
-    """Return the spending with common pages, and the former position of each link."""
-    links = pages[np.asarray(spending.links, dtype=np.int64)]
-    order = np.argsort(links).tolist()
-    return (
-        Spending(
-            np.sort(links).tolist(),
-            [spending.weights[place] for place in order] if spending.weights else (),
-            [spending.focus[place] for place in order] if spending.focus else (),
-            spending.idle,
-            spending.self_link,
-            np.sort(pages[np.asarray(spending.unpaid, dtype=np.int64)]).tolist(),
-        ),
-        order,
-    )
 
 
 class _Log:

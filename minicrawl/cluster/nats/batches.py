@@ -129,8 +129,15 @@ class NatsBatches(NatsPart):
             "max_deliver": -1,
         }
         while True:
-            for old in await self._consumers(f"inbox-{shard}-"):
-                await self._jetstream.api_if_found(f"CONSUMER.DELETE.{stream}.{old}")
+            names, is_complete = list[str](), False
+            while not is_complete:
+                request = {"offset": len(names)}
+                answer = await self._jetstream.api(f"CONSUMER.NAMES.{stream}", request)
+                names += (page := answer.get("consumers") or [])
+                is_complete = not page or len(names) >= answer.get("total", 0)
+            for old in names:
+                if old.startswith(f"inbox-{shard}-"):
+                    await self._jetstream.api_if_found(f"CONSUMER.DELETE.{stream}.{old}")
             try:
                 await self._jetstream.api(
                     f"CONSUMER.DURABLE.CREATE.{stream}.{mine}",
@@ -141,17 +148,6 @@ class NatsBatches(NatsPart):
                     raise
             else:
                 return mine
-
-    async def _consumers(self, prefix: str) -> list[str]:
-        names: list[str] = []
-        while True:
-            answer = await self._jetstream.api(
-                f"CONSUMER.NAMES.{self._streams.batches}", {"offset": len(names)}
-            )
-            page = answer.get("consumers") or []
-            names += page
-            if not page or len(names) >= answer.get("total", 0):
-                return [consumer for consumer in names if consumer.startswith(prefix)]
 
 
 class NatsBroadcasts(NatsPart):

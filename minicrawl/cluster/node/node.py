@@ -21,7 +21,6 @@ from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.following import follow, listen
 from minicrawl.cluster.node.leases import BEAT_S, BEATS, HOLD_S, KEYS, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now, lease_clock
-from minicrawl.cluster.node.shard_process import ShardEnd
 from minicrawl.cluster.node.supervisor import ShardSupervisor, Start, Tell
 from minicrawl.cluster.records import TOLD_PREFIX, BeatRecord, KeyEntry, NodeRecord, RecordError
 from minicrawl.errors import UsageError
@@ -234,25 +233,21 @@ class Node:
         for text, shards in held.warnings().items():
             self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
-            await self._handle_end(shard, end)
-
-    async def _handle_end(self, shard: int, end: ShardEnd) -> None:
-        presence, room = self.presence, len(self.held.running)
-        no_room = f"no room for shard {shard} on this node's disk: "
-        if end.is_fenced:
-            self._tell(f"lost the lease on shard {shard}: another node writes its log")
-            await self.held.drop([shard])
-        elif not end.has_no_room:
-            self._tell(f"shard {shard} ended: {end.error or end.reason}")
-        elif not room:
-            raise UsageError(
-                f"{no_room}{end.error}; free some space, or give a --folder on another disk"
-            )
-        else:  # other nodes may have space
-            presence.record = replace(presence.record, room=room)
-            most = counted(room, "shard")
-            self._tell(f"{no_room}the node holds at most {most} until it is restarted")
-            self.held.give_up(shard)
+            room, no_room = len(held.running), f"no room for shard {shard} on this node's disk: "
+            if end.is_fenced:
+                self._tell(f"lost the lease on shard {shard}: another node writes its log")
+                await held.drop([shard])
+            elif not end.has_no_room:
+                self._tell(f"shard {shard} ended: {end.error or end.reason}")
+            elif not room:
+                raise UsageError(
+                    f"{no_room}{end.error}; free some space, or give a --folder on another disk"
+                )
+            else:  # other nodes may have space
+                self.presence.record = replace(self.presence.record, room=room)
+                most = counted(room, "shard")
+                self._tell(f"{no_room}the node holds at most {most} until it is restarted")
+                held.give_up(shard)
 
     async def _steer(self) -> None:
         running = self._running()

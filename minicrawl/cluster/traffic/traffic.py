@@ -91,7 +91,14 @@ class ShardTraffic:
                 *self._shard.core.outbox.due(time.monotonic(), wait_s),
                 *self.levelling_transfers,
             }:
-                await self._send_to(receiver)
+                pot = max(0, self._frontier.ledger.virtual_page.pot)
+                of_pot = min(self.levelling_transfers.pop(receiver, 0), pot)
+                step = self._shard.core.sending(receiver, of_pot)
+                if step.spending.links or of_pot:
+                    batch = self._shard.core.batch(step)
+                    self._recorder.apply_step(step)
+                    seq = self._frontier.last_seq
+                    await self._after_commit(partial(self._publish, seq, batch))
             await asyncio.sleep(min(CHECK_S, wait_s / 2))
 
     def tell_of_shorter_ways(self) -> None:
@@ -99,17 +106,6 @@ class ShardTraffic:
         if (depths := self._parts.depths) is not None:
             pages, depths.brought_nearer = depths.brought_nearer or (), set()
             self._shard.core.outbox.tell(pages, time.monotonic())
-
-    async def _send_to(self, receiver: int) -> None:
-        pot = max(0, self._frontier.ledger.virtual_page.pot)
-        of_pot = min(self.levelling_transfers.pop(receiver, 0), pot)
-        step = self._shard.core.sending(receiver, of_pot)
-        if not step.spending.links and not of_pot:
-            return
-        batch = self._shard.core.batch(step)
-        self._recorder.apply_step(step)
-        seq = self._frontier.last_seq
-        await self._after_commit(partial(self._publish, seq, batch))
 
     async def _publish(self, step: int, batch: TransferBatch) -> None:
         await self._exchange.publish(batch)
