@@ -99,6 +99,13 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def put_in_place(draft: Path, path: Path) -> None:
+    """Give a complete draft its name: a reader finds the old file or the new one, never a part."""
+    sync(draft)
+    draft.rename(path)
+    sync(path.parent)
+
+
 _END = ".part"
 _LONGEST = 50
 """Characters of a file's name that its draft repeats, so that the draft's name is not too long."""

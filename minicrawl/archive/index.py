@@ -46,8 +46,6 @@ _SELECT = "SELECT place, key, at, kind, digest, bytes FROM records WHERE place >
 
 
 class IndexRow(NamedTuple):
-    """Index entry of one record."""
-
     place: int
     key: int
     at: float
@@ -130,7 +128,6 @@ class ArchiveIndex:
         self._connection.execute("COMMIT")
 
     def forget_before(self, begin: int) -> None:
-        """Delete the rows of pruned records."""
         self._connection.execute("DELETE FROM records WHERE place < ?", (begin,))
 
     def catch_up(self, segments: Segments, end: int) -> None:

@@ -29,7 +29,7 @@ from minicrawl.archive.record import (
     with_digest_of,
 )
 from minicrawl.archive.segments import FIRST, SEGMENT_BYTES, ScanStep, Segments, disk_errors, scan
-from minicrawl.own_files import make_folder, sync
+from minicrawl.own_files import make_folder, put_in_place
 
 _STATE, _LOCK = "joined.json", "joining"
 _AT_ONCE = 500
@@ -37,8 +37,6 @@ COPIED_AT_ONCE = 1 << 20
 
 
 class JoinedSource(NamedTuple):
-    """Progress of copying one source archive."""
-
     place: int = FIRST
     """Place behind the last copied record."""
     note: int = 0
@@ -78,11 +76,9 @@ class JoinedArchive:
 
     @property
     def end(self) -> int:
-        """Place behind the last record."""
         return self._records.end
 
     def source(self, name: str) -> JoinedSource:
-        """Return the progress of copying the archive `name`."""
         return self._sources.get(name, JoinedSource())
 
     def close(self) -> None:
@@ -115,12 +111,10 @@ class JoinedArchive:
         draft = path.with_suffix(".draft")
         with disk_errors(path):
             # The records are on disk already, so this state never counts records that are missing.
-            # A draft is synced and renamed, because a torn state would be read as an empty archive,
+            # It is put in place as a whole, because a torn state would be read as an empty archive,
             # and everything copied once more.
             draft.write_text(json.dumps([self.end, self._sources]), "ascii")
-            sync(draft)
-            draft.rename(path)
-            sync(self.folder)
+            put_in_place(draft, path)
 
     def _add_block(self, segments: Segments, block: list[ScanStep]) -> None:
         self._records.expect(row.header for row in block if row.header is not None)

@@ -301,7 +301,6 @@ def taken(path: str) -> IO[bytes]:
 
 
 def text_of(body: bytes, content_type: str | None) -> str:
-    """Return the text of a page."""
     from minicrawl.web.html.page_text import plain_text  # deferred: most crawls archive whole pages
 
     _, charset = parse_content_type(content_type)

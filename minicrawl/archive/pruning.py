@@ -92,10 +92,8 @@ class Pruning:
 
     @property
     def dropped(self) -> int:
-        """Number of answers to delete."""
         return len(self._places)
 
     def keeps(self, row: IndexRow) -> bool:
-        """Return True if the answer is kept."""
         at = bisect_left(self._places, row.place)
         return at == len(self._places) or self._places[at] != row.place

@@ -74,7 +74,6 @@ class BodyHasher:
         self._length = 0
 
     def add(self, piece: bytes) -> None:
-        """Feed the next bytes of the body."""
         self._hash.update(piece)
         self._length += len(piece)
 
@@ -152,7 +151,6 @@ class Header(NamedTuple):
 
     @property
     def record_bytes(self) -> int:
-        """Length of the whole record in bytes."""
         return HEADER_BYTES + self.payload_bytes
 
 
@@ -368,7 +366,6 @@ def is_whole(record: bytes) -> bool:
 
 
 def dictionary_in(record: bytes) -> bytes:
-    """Return the dictionary of a record."""
     if not is_whole(record) or header_of(record).kind != RecordKind.DICTIONARY:
         raise Damaged("not a dictionary")
     return record[HEADER_BYTES:]

@@ -60,8 +60,6 @@ class Replayed(NamedTuple):
 
 
 class ReplayedArchive:
-    """The responses of an archive, by request."""
-
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive = archive
 

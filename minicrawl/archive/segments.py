@@ -66,7 +66,7 @@ from minicrawl.archive.record import (
     header_of,
 )
 from minicrawl.errors import Damaged, NoRoom, StoreError
-from minicrawl.own_files import open_own, sync
+from minicrawl.own_files import open_own, put_in_place, sync
 
 SEGMENT_BYTES = 1 << 30
 """Size at which a segment receives no further records."""
@@ -83,22 +83,18 @@ _PRUNED, _NEXT = "pruned", "pruned-next"
 
 
 def place_at(segment: int, offset: int) -> int:
-    """Return the place at an offset of a segment."""
     return segment << _SHIFT | offset
 
 
 def segment_of(place: int) -> int:
-    """Return the segment number of a place."""
     return place >> _SHIFT
 
 
 def offset_of(place: int) -> int:
-    """Return the offset of a place in its segment."""
     return place & _OFFSET
 
 
 def shown(place: int) -> str:
-    """Return a place as text for messages."""
     return f"{_name(segment_of(place))} at byte {offset_of(place):,}"
 
 
@@ -108,8 +104,6 @@ def bytes_between(begin: int, end: int) -> int:
 
 
 class Segments:
-    """Segment files of one folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._handles: dict[int, int] = {}
@@ -122,7 +116,6 @@ class Segments:
             os.close(self._handles.popitem()[1])
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the existing segments, in order."""
         if not self.folder.is_dir():
             return []
         names = (_NAME.fullmatch(file.name) for file in self.folder.iterdir())
@@ -137,7 +130,6 @@ class Segments:
         ]
 
     def path(self, number: int) -> Path:
-        """Return the path of a segment."""
         return self.folder / _name(number)
 
     def length(self, number: int) -> int:
@@ -181,7 +173,6 @@ class Segments:
         return begin + self.read_bytes(place + HEADER_BYTES, count)
 
     def header(self, place: int) -> Header:
-        """Return the header of the record at `place`."""
         return header_of(self.read_bytes(place, HEADER_BYTES))
 
     def is_whole(self, place: int, record_bytes: int) -> bool:
@@ -229,7 +220,6 @@ class Segments:
             yield from (place_at(number, offset) for offset in range(0, length, step))
 
     def write(self, place: int, content: bytes) -> None:
-        """Write `content` at `place`."""
         write_at(self.path(segment_of(place)), offset_of(place), content)
 
     def sync(self, begin: int, end: int) -> None:
@@ -249,11 +239,8 @@ class Segments:
             if newest is not None and newest[1] < begin:  # it was committed
                 path.rename(self.folder / _PRUNED)
                 sync(self.folder)
-            # Renamed when complete: a reader finds the old marker or the new one, never a part.
             draft.write_text(f"{begin} {end}\n", "ascii")
-            sync(draft)
-            draft.rename(path)
-            sync(self.folder)
+            put_in_place(draft, path)
 
     def remove_before(self, begin: int) -> None:
         """Delete the segments before `begin`, the first place of a segment."""
@@ -289,7 +276,6 @@ class StoredPayload:
         self._end = place + header.record_bytes
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, at most `size`."""
         piece = self._segments.read_bytes(self._at, min(size, self._end - self._at))
         self._at += len(piece)
         return piece

@@ -80,7 +80,6 @@ class Lobby:
             yield address, since, partial(self._close, accepted)
 
     def close_older(self, since: float) -> None:
-        """Close the newcomers that came before this time."""
         for _, came_at, close in tuple(self.owing()):
             if came_at > since:
                 return

@@ -25,8 +25,6 @@ from minicrawl.demo.words import TOPICS, Topic, sentences
 
 
 class Anchor(NamedTuple):
-    """A link: its target and its text."""
-
     href: str
     words: str
     nofollow: bool = False

@@ -49,8 +49,6 @@ _KINDS: Final = ("www", "news", "wiki", "blog", "forum", "archive")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """A host and its pages."""
-
     number: int
     host: str
     name: str

@@ -21,8 +21,6 @@ from minicrawl.store.lock import StoreLock
 
 
 class CrawlTool:
-    """Tool that crawls within a grant."""
-
     def __init__(self, store: Path, grant: CrawlGrant) -> None:
         self._store, self._grant = store, grant
         self.pages_left = grant.pages

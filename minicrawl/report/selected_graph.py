@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.named_graph import NodeHosts
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.graph.flows import FlowLinks, final_pages, links_among, page_links
+from minicrawl.report.graph.source import Urls
 from minicrawl.report.saved_ranks import Floats, scores
 from minicrawl.report.selected_pages import (
     LINK_COLUMNS,
@@ -131,20 +133,8 @@ class HostGraph(_SelectedGraph):
     columns = LINK_COLUMNS
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        numbers: dict[str, int] = {}
-        for name in self._snapshot.hosts:
-            numbers.setdefault(name, len(numbers))
-        return numbers
-
-    @cached_property
-    def _names(self) -> list[str]:
-        return list(self._numbers)
-
-    @cached_property
-    def _host_of(self) -> Numbers:
-        of_origin = [self._numbers[name] for name in self._snapshot.hosts]
-        return np.array(of_origin, dtype=np.int64)[self._snapshot.host_of]
+    def _hosts(self) -> NodeHosts:
+        return Urls(self._snapshot).hosts()
 
     def drawing(self) -> Drawing:
         """Return the nodes and links. Importance and scores are sums over the selected pages."""
@@ -154,13 +144,13 @@ class HostGraph(_SelectedGraph):
         )
 
     def named_links(self) -> Iterator[Block]:
-        names = self._names
+        names = self._hosts.names
         for block in self._links():
             ends = {end: [names[number] for number in block[end]] for end in ("source", "target")}
             yield ends | {"weight": block["weight"]}
 
     def _nodes(self) -> Iterator[Block]:
-        hosts_of_pages, count = self._host_of[self._pages], len(self._names)
+        hosts_of_pages, count = self._hosts.of_node[self._pages], len(self._hosts.names)
 
         def summed(values: Floats) -> Floats:
             return np.bincount(hosts_of_pages, values[self._pages], count).astype(np.float64)
@@ -176,15 +166,16 @@ class HostGraph(_SelectedGraph):
             block = hosts[start : start + ROWS_AT_ONCE]
             yield {
                 "id": block.tolist(),
-                "label": [self._names[number] for number in block.tolist()],
+                "label": [self._hosts.names[number] for number in block.tolist()],
             } | {name: values[block].tolist() for name, values in columns.items()}
 
     def _links(self) -> Iterator[Block]:
-        hosts, is_given = max(len(self._names), 1), self._snapshot.frontier.terms.imported
+        host_of = self._hosts.of_node.astype(np.int64)
+        hosts, is_given = max(len(self._hosts.names), 1), self._snapshot.frontier.terms.imported
         pairs = counts = np.empty(0, dtype=np.int64)
         new, added = list[tuple[Numbers, Numbers]](), 0
         for block in links_among(self._snapshot, _mask(self._snapshot, self._pages), self._tell):
-            keys = self._host_of[block.givers] * hosts + self._host_of[block.ends]
+            keys = host_of[block.givers] * hosts + host_of[block.ends]
             new.append((keys, block.weights if is_given else np.ones_like(block.weights)))
             added += len(keys)
             if added > max(PAIRS_AT_ONCE, len(pairs)):  # merged in batches

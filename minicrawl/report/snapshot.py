@@ -226,10 +226,8 @@ class Snapshot:
         return tables.url_of(self.connection, page)
 
 
-@lru_cache(1 << 16)
-def host_name(origin: str) -> str:
-    """Return the host name of an origin; for a node that is not a URL, its own name."""
-    return host_of(origin)
+host_name = lru_cache(1 << 16)(host_of)
+"""Function that returns the host name of an origin; for a node that is not a URL, its own name."""
 
 
 @contextmanager

@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
-from minicrawl.opic.ledger.books import Spending, StepKind
+from minicrawl.opic.ledger.books import StepKind
 from minicrawl.store import tables
 from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import LOG, file_beside, reading, real_path
@@ -199,7 +199,10 @@ class StoreWriter:
 
     def _add(self, batch: Batch) -> None:
         steps = (
-            (row.seq, step.kind, step.page, row.state, step.born, step.amount, _blob(step.spending))
+            (
+                *(row.seq, step.kind, step.page, row.state, step.born, step.amount),
+                pack(step.spending) if any(step.spending) else None,
+            )
             for row in batch.steps
             for step in (row.step,)
         )
@@ -367,10 +370,6 @@ def _connect(path: Path, *, is_replicated: bool = False) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
-
-
-def _blob(spending: Spending) -> bytes | None:
-    return pack(spending) if any(spending) else None
 
 
 def copy_store(path: Path, to: Path) -> None:

@@ -29,7 +29,7 @@ from minicrawl.archive.objects.bucket import Bucket, bucket_at
 from minicrawl.archive.record import pieces
 from minicrawl.config.values.kinds import InvalidValue, object_store_url
 from minicrawl.errors import Damaged, Unreachable
-from minicrawl.own_files import refuse_links, sync
+from minicrawl.own_files import put_in_place, refuse_links, sync
 
 STUB = ".object"
 _BLOCK_BYTES, _MOST_BLOCKS, _MOST_AHEAD = 1 << 18, 64, 32
@@ -37,8 +37,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Stub(NamedTuple):
-    """What is known of a file in an object store."""
-
     name: str
     url: str
     sha256: str
@@ -59,7 +57,6 @@ class Stub(NamedTuple):
 
 
 def stub_path(file: Path) -> Path:
-    """Return the path of the stub of a file."""
     return file.with_name(f"{file.name}{STUB}")
 
 
@@ -90,9 +87,7 @@ def move(file: Path, url: str, *, stays: bool = False) -> None:
     path = stub_path(file)
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps({"url": url, "sha256": digest, "length": length}), "ascii")
-    sync(draft)
-    draft.rename(path)
-    sync(path.parent)
+    put_in_place(draft, path)
     if not stub.is_whole():
         stub.bucket.put(stub.key, file)
         if not stub.is_whole():
@@ -120,9 +115,7 @@ def recall(file: Path, length: int) -> None:
     draft = file.with_name(f"{file.name}.draft")
     with opened(file) as moved, draft.open("wb") as out:
         out.writelines(pieces(moved, length))
-    sync(draft)
-    draft.rename(file)
-    sync(file.parent)
+    put_in_place(draft, file)
     delete_object(file)
 
 

@@ -82,7 +82,6 @@ class CaptureIndex:
         self._connection.execute("VACUUM")
 
     def commit(self) -> None:
-        """Commit the added captures."""
         self._connection.execute("COMMIT")
 
     def original(self, digest: str) -> tuple[str, float] | None:

@@ -32,10 +32,10 @@ class Capture(NamedTuple):
     at: float
     is_confirmed: bool  # the server confirmed that the page has not changed
     cut: str
-    title: str
-    rank: int  # 0 while it is unknown, and for resources that are not pages
-    importance: float
-    hops: int
+    title: str = ""
+    rank: int = 0  # while it is unknown, and for resources that are not pages
+    importance: float = 0.0
+    hops: int = 0
     wire: Wire | None = None
     length: int | None = None
     """Length of a body that is not in memory."""
@@ -58,16 +58,8 @@ class Capture(NamedTuple):
         return not self.is_confirmed and (has_whole_head or bool(self.body or self.length))
 
 
-def capture_of(
-    answer: Answer,
-    *,
-    at: float | None = None,
-    title: str = "",
-    rank: int = 0,
-    importance: float = 0.0,
-    hops: int = 0,
-) -> Capture:
-    """Return the capture of an archived answer. `at` replaces the time of the answer."""
+def capture_of(answer: Answer) -> Capture:
+    """Return the capture of an archived answer, without facts about its page."""
     url = answer.request_url or answer.url
     is_raw = answer.wire is not None and answer.wire.interim is not None
     has_posted = answer.wire is not None and is_posted(answer.wire.request)
@@ -76,15 +68,11 @@ def capture_of(
         status=answer.status,
         headers=answer.headers,
         body=answer.body if answer.coded is None else answer.coded,
-        at=answer.at if at is None else at,
+        at=answer.at,
         # Nobody asked a server for a 304 that is kept as a failure.
         is_confirmed=answer.status == HTTPStatus.NOT_MODIFIED
         and answer.kind is not RecordKind.FAILURE,
         cut="" if answer.is_undecoded and is_raw else answer.cut,
-        title=title,
-        rank=rank,
-        importance=importance,
-        hops=hops,
         wire=answer.wire,
         is_rendered=answer.kind is RecordKind.RENDERED,
         by=answer.by,

@@ -47,7 +47,6 @@ def cdxj(lines: Iterable[CdxLine], filename: str) -> Iterator[str]:
 
 
 def cdxj_line(line: CdxLine, filename: str) -> str:
-    """Return the CDXJ line of one response."""
     capture = line.capture
     kind = capture.headers.get("content-type", "").partition(";")[0].strip()
     fields = {

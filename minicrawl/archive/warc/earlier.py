@@ -27,7 +27,7 @@ from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import disk_errors
 from minicrawl.archive.warc.capture import Original
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.own_files import sync
+from minicrawl.own_files import put_in_place
 from minicrawl.web.urls import canonical
 from minicrawl.wording import counted, iso
 
@@ -80,7 +80,6 @@ class EarlierArchive:
             """Path, size and time of each CDXJ that this file was made from."""
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     def original(self, url: str, digest: str, at: float) -> Original | None:
@@ -138,9 +137,7 @@ def read_earlier(place: Path, file: Path, say: Callable[[str], None]) -> None:
                 with connection:
                     connection.execute("INSERT INTO made_from VALUES (?)", (made_from,))
             lines.check()
-            sync(draft)
-            draft.rename(file)
-            sync(file.parent)
+            put_in_place(draft, file)
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
@@ -172,7 +169,6 @@ class _Cdxj:
             )
 
     def rows(self, path: Path) -> Iterator[_Row]:
-        """Yield the captures of a file."""
         for line in _lines(path):
             try:
                 row = _row(line)

@@ -42,7 +42,7 @@ from minicrawl.archive.warc.cdxj import CdxLine, cdxj_line
 from minicrawl.archive.warc.earlier import EarlierArchive
 from minicrawl.archive.warc.writer import QUICK, WarcWriter
 from minicrawl.model import KeptAnswer
-from minicrawl.own_files import make_folder, refuse_links, sync
+from minicrawl.own_files import make_folder, put_in_place, refuse_links, sync
 
 OPEN = ".open"
 """Suffix of a file that is being written, as Heritrix names it."""
@@ -126,7 +126,7 @@ class WarcFiles:
         `full_bytes` gets no more records. `earlier` is the file with the captures of an earlier
         archive.
         """
-        self._series, self._codec, self._about = series, codec, about
+        self._first, self._codec, self._about = series, codec, about
         self._full_bytes = full_bytes
         self._folder = Path(series.folder)
         with disk_errors(self._folder):
@@ -141,29 +141,22 @@ class WarcFiles:
             self._captures.commit()
         self.was_shortened = False
         self._complete_before(segment_of(series.end))
-        self._mark = self._ahead = self._continued()
-        self._first = series
-        self._bodies, self._saved_bytes = series.bodies, series.saved_bytes
+        self.series = self._next = series._replace(end=self._continued())
+        """The series up to the last confirmed record."""
         self._unwritten = list[bytes]()
         self._unwritten_bytes = 0
-        self._writer = self._writer_at(self._mark)
-
-    @property
-    def series(self) -> WarcSeries:
-        """The series up to the last confirmed record."""
-        return self._series._replace(end=self._mark)
+        self._writer = self._writer_at(self.series.end)
 
     @property
     def saved(self) -> tuple[int, int]:
         """Number of the bodies that this run did not write again, and their bytes."""
-        bodies = self._series.bodies - self._first.bodies
-        return bodies, self._series.saved_bytes - self._first.saved_bytes
+        bodies = self.series.bodies - self._first.bodies
+        return bodies, self.series.saved_bytes - self._first.saved_bytes
 
     def append(self, answers: Iterable[KeptAnswer]) -> dict[str, object]:
         """Write responses behind the last confirmed record. Return the series with its new end."""
-        self._complete_before(segment_of(self._mark))
-        self._ahead = begin = self._mark
-        self._bodies, self._saved_bytes = self._series.bodies, self._series.saved_bytes
+        self._next, begin = self.series, self.series.end
+        self._complete_before(segment_of(begin))
         self._writer = self._writer_at(begin)
         with index_errors(self._folder):
             self._captures.begin(begin, place_at(segment_of(begin), 0))
@@ -171,33 +164,32 @@ class WarcFiles:
                 self._append(answer)
             self._write()
             with disk_errors(self._folder):
-                for number in range(segment_of(begin), segment_of(self._ahead) + 1):
+                last = segment_of(self._next.end)
+                for number in range(segment_of(begin), last + 1):
                     with suppress(FileNotFoundError):  # nothing was written yet
-                        sync(self._series.open_path(number))
-                if offset_of(begin) == 0 or segment_of(begin) != segment_of(self._ahead):
+                        sync(self._first.open_path(number))
+                if offset_of(begin) == 0 or segment_of(begin) != last:
                     sync(self._folder)
             self._captures.commit()
-        return self._totals()._replace(end=self._ahead)._asdict()
-
-    def _totals(self) -> WarcSeries:
-        return self._series._replace(bodies=self._bodies, saved_bytes=self._saved_bytes)
+        return self._next._asdict()
 
     def confirm(self) -> None:
         """Confirm the records that were appended last.
 
         Files are completed later, as this must not fail: the store has committed the batch.
         """
-        self._mark, self._series = self._ahead, self._totals()
+        self.series = self._next
 
     def close(self, *, completes: bool = True) -> None:
         """Complete the last file, unless it has records that the store may not know."""
-        number = segment_of(self._mark)
+        end = self.series.end
+        number = segment_of(end)
         try:
-            path, later = self._series.existing(number), self._series.existing(number + 1)
+            path, later = self._first.existing(number), self._first.existing(number + 1)
             length = 0 if path is None else path.stat().st_size
-            if completes and later is None and length == offset_of(self._mark):
+            if completes and later is None and length == offset_of(end):
                 with index_errors(self._folder):  # without the lines of a batch that failed
-                    self._captures.begin(self._mark, FIRST)
+                    self._captures.begin(end, FIRST)
                     self._captures.commit()
                 self._complete_before(number + 1)
         finally:
@@ -208,12 +200,13 @@ class WarcFiles:
     def _append(self, kept_answer: KeptAnswer) -> None:
         if header_of(kept_answer.record).kind == RecordKind.RENDERED:
             answer = read_packed(kept_answer.record, self._codec)
-            self._writer.add_rendered(capture_of(answer, at=kept_answer.at))
+            self._writer.add_rendered(capture_of(answer)._replace(at=kept_answer.at))
             return
         if self._writer.offset >= self._full_bytes:
             self._write()
-            self._ahead = place_at(segment_of(self._ahead) + 1, 0)
-            self._writer = self._writer_at(self._ahead)
+            end = place_at(segment_of(self._next.end) + 1, 0)
+            self._next = self._next._replace(end=end)
+            self._writer = self._writer_at(end)
         if self._writer.offset == 0:
             self._writer.begin(kept_answer.at, self._about())
         if kept_answer.payload is not None:
@@ -257,16 +250,17 @@ class WarcFiles:
 
     def _list(self, line: CdxLine) -> None:
         """Add the response that was written last to the indexes of bodies and of the file."""
-        number, capture = segment_of(self._ahead), line.capture
+        number, capture = segment_of(self._next.end), line.capture
         # A confirmation refers to the last page, not to a failure or redirect after that.
         is_page = capture.is_confirmed or (capture.status // 100 == _SUCCESS and capture.has_page)
         key = key_of(capture.url) if is_page else _NO_KEY
         url = None if line.is_revisit else capture.url
         if line.is_revisit and not capture.is_confirmed:
-            self._bodies += 1
-            self._saved_bytes += len(capture.body) if capture.length is None else capture.length
+            length = len(capture.body) if capture.length is None else capture.length
+            bodies, saved_bytes = self._next.bodies + 1, self._next.saved_bytes + length
+            self._next = self._next._replace(bodies=bodies, saved_bytes=saved_bytes)
         place = place_at(number, line.offset)
-        name = self._series.path(number).name
+        name = self._first.path(number).name
         shown = cdxj_line(line, name) if capture.has_page else ""  # as in `warc.cdxj`
         self._captures.add(place, key, line.digest, capture.at, url, shown)
 
@@ -275,35 +269,33 @@ class WarcFiles:
 
         An open file whose index is lost gets no more records: its CDXJ would lack the older ones.
         """
-        end = self._series.end
+        end = self._first.end
         number = segment_of(end)
-        path, first = self._series.existing(number), place_at(number, 0)
+        path, first = self._first.existing(number), place_at(number, 0)
         self.was_shortened = path is not None and path.stat().st_size != offset_of(end)
-        is_open = path == self._series.open_path(number) and not self.was_shortened
+        is_open = path == self._first.open_path(number) and not self.was_shortened
         if offset_of(end) == 0 or (is_open and self._captures.has_lines(first, end)):
             return end
         return place_at(number + 1, 0)
 
     def _complete_before(self, number: int) -> None:
         """Complete the files before the one with this number, the last one first."""
-        while (number := number - 1) > 0 and (path := self._series.open_path(number)).exists():
+        while (number := number - 1) > 0 and (path := self._first.open_path(number)).exists():
             with disk_errors(self._folder):
                 begin, end = place_at(number, 0), place_at(number + 1, 0)
                 if self._captures.has_lines(begin, end):
-                    index = self._folder / f"{self._series.prefix}-{number:05}.cdxj"
+                    index = self._folder / f"{self._first.prefix}-{number:05}.cdxj"
                     draft = index.with_name(f"{index.name}.draft")
                     with draft.open("w", encoding="utf-8") as file:
                         file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
-                    sync(draft)
-                    draft.rename(index)
-                    sync(self._folder)  # a complete file must not lack its index
-                path.rename(self._series.path(number))
+                    put_in_place(draft, index)  # a complete file must not lack its index
+                path.rename(self._first.path(number))
                 sync(self._folder)
 
     def _writer_at(self, place: int) -> WarcWriter:
         self._unwritten.clear()
         self._unwritten_bytes = 0
-        name, offset = self._series.path(segment_of(place)).name, offset_of(place)
+        name, offset = self._first.path(segment_of(place)).name, offset_of(place)
         return WarcWriter(self._take, name, offset=offset, level=QUICK)
 
     def _take(self, content: bytes) -> None:
@@ -315,20 +307,19 @@ class WarcFiles:
 
     def _write(self) -> None:
         if content := b"".join(self._unwritten):
-            path = self._series.open_path(segment_of(self._ahead))
-            write_at(path, offset_of(self._ahead), content)
-            self._ahead += len(content)
+            end = self._next.end
+            write_at(self._first.open_path(segment_of(end)), offset_of(end), content)
+            self._next = self._next._replace(end=end + len(content))
             self._unwritten.clear()
             self._unwritten_bytes = 0
 
 
 def _capture(kept_answer: KeptAnswer, answer: Answer) -> Capture:
     importance, hops = kept_answer.importance, kept_answer.hops
-    return capture_of(answer, at=kept_answer.at, importance=importance, hops=hops)
+    return capture_of(answer)._replace(at=kept_answer.at, importance=importance, hops=hops)
 
 
 def cut_off(series: WarcSeries) -> None:
-    """Remove everything behind the end of a series."""
     number, keep = segment_of(series.end), offset_of(series.end)
     with disk_errors(Path(series.folder)):
         path = series.existing(number)

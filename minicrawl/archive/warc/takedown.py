@@ -30,7 +30,7 @@ from minicrawl.archive.objects.moved_file import STUB, delete_object, opened
 from minicrawl.archive.segments import disk_errors
 from minicrawl.archive.warc.bodies import open_captures
 from minicrawl.errors import Damaged, MinicrawlError
-from minicrawl.own_files import refuse_links, sync
+from minicrawl.own_files import put_in_place, refuse_links, sync
 from minicrawl.web.urls import canonical, pictured
 
 _ENDINGS = (".warc", ".warc.gz")
@@ -127,7 +127,6 @@ class _Removal:
         self.records = 0
 
     def is_gone(self, url: str) -> bool:
-        """Return True if this URL was taken down."""
         return bool(url) and bool(self._fits(canonical(pictured(url)) or url))
 
     def learn(self, file: Path) -> None:
@@ -152,8 +151,8 @@ class _Removal:
         draft = refuse_links(file.with_name(f"{file.name}.draft"))
         digest, removed, is_changed = sha256(), list[str](), False
         places = defaultdict[_Key, list[tuple[int, int]]](list)
-        packs = _is_packed(file)
         with _opened(file) as raw, draft.open("wb") as out:
+            packs = isinstance(raw, gzip.GzipFile)
             for record in _records(raw):
                 if self._is_removed(record):
                     removed.append(record.fields.get("warc-record-id", ""))
@@ -223,11 +222,6 @@ class _Removal:
             raise MinicrawlError(f"{draft} differs from what was written: the disk may be damaged")
 
 
-def _is_packed(file: Path) -> bool:
-    with opened(file) as raw:
-        return raw.read(2) == b"\x1f\x8b"
-
-
 @contextmanager
 def _opened(file: Path) -> Iterator[BinaryIO]:
     with opened(file) as raw:
@@ -294,6 +288,5 @@ def _rewrite_index(
             lines[number] = ""
     draft = refuse_links(index.with_name(f"{index.name}.draft"))
     draft.write_text("".join(f"{line}\n" for line in lines if line), encoding="utf-8")
-    sync(draft)
-    draft.rename(index)
+    put_in_place(draft, index)
     delete_object(index)

@@ -9,7 +9,7 @@ import os
 import shutil
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
-from hashlib import sha256
+from hashlib import file_digest
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -103,10 +103,8 @@ def _add(
     with content.open("rb") as source, package.open(info, "w") as target:
         shutil.copyfileobj(source, target, _PIECE_BYTES)
     with content.open("rb") as source:
-        digest = sha256()
-        while piece := source.read(_PIECE_BYTES):
-            digest.update(piece)
-    short, checksum = name.rpartition("/")[2], f"sha256:{digest.hexdigest()}"
+        checksum = f"sha256:{file_digest(source, 'sha256').hexdigest()}"
+    short = name.rpartition("/")[2]
     return {"name": short, "path": name, "hash": checksum, "bytes": info.file_size}
 
 

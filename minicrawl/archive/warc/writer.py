@@ -218,7 +218,6 @@ def write_warc(
     made_at: float,
     about: Mapping[str, str] = NOTHING_KNOWN,
 ) -> None:
-    """Write the captures to a file called `name`."""
     for _ in WarcWriter(file.write, name).write(captures, made_at, about):
         pass
 

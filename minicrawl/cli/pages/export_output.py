@@ -10,6 +10,7 @@ from typing import BinaryIO, TypeVar
 
 import click
 
+from minicrawl import __version__
 from minicrawl.archive.warc.capture import Capture
 from minicrawl.archive.warc.wacz import WaczKey, write_wacz
 from minicrawl.archive.warc.writer import write_warc
@@ -20,7 +21,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived.captures import captures, facts_of
 from minicrawl.report.archived.page_contents import with_contents
 from minicrawl.report.archived.usage import PermittedPages
-from minicrawl.report.files.data_card import has_usage_files, software
+from minicrawl.report.files.data_card import has_usage_files
 from minicrawl.report.files.data_set import DataSet
 from minicrawl.report.files.drawings import DRAWINGS
 from minicrawl.report.files.graph_folder import write_graph_folder
@@ -199,7 +200,7 @@ class Export:
         permitted = rows.permitted
         made.finish(
             {
-                "software": software(),
+                "software": f"minicrawl {__version__}",
                 "store": snapshot.path.name,
                 "read_until": made_at,
                 "since": self.since,

@@ -56,17 +56,12 @@ def captures(
         pieces = blocks(snapshot, selection, progress=progress)
         chosen = pieces if permitted is None else permitted.of(pieces)
         for row, answer in _with_needed(snapshot, archive, chosen, warn, permitted):
-            if row is None:
-                capture = capture_of(answer)
-            elif answer.kind is RecordKind.TEXT:
-                raise UsageError(_ONLY_TEXT.format(snapshot.path))
-            else:
-                capture = capture_of(
-                    answer,
-                    title=row.title,
-                    rank=row.rank,
-                    importance=row.importance,
-                    hops=row.depth,
+            capture = capture_of(answer)
+            if row is not None:
+                if answer.kind is RecordKind.TEXT:
+                    raise UsageError(_ONLY_TEXT.format(snapshot.path))
+                capture = capture._replace(
+                    title=row.title, rank=row.rank, importance=row.importance, hops=row.depth
                 )
             if earlier is not None and capture.body:
                 digest = payload_digest(capture.body)

@@ -19,25 +19,15 @@ from minicrawl.web.responses.types import ALL, DocumentType, type_of
 from minicrawl.web.sites import domains
 from minicrawl.web.urls import canonical
 
-_HOST = "2nd_last_part 3rd_last_part 4th_last_part 5th_last_part registry_suffix registered_domain"
-_NAMES = (
-    *["url_surtkey", "url", "url_host_name", "url_host_tld"],
-    *(f"url_host_{name}" for name in _HOST.split()),
-    *["url_host_private_suffix", "url_host_private_domain", "url_host_name_reversed"],
-    *[
-        "url_protocol",
-        "url_port",
-        "url_path",
-        "url_query",
-        "fetch_time",
-        "fetch_status",
-        "fetch_redirect",
-    ],
-    *["content_digest", "content_mime_type", "content_mime_detected", "content_charset"],
-    *["content_languages", "content_truncated", "warc_record_id", "warc_filename"],
-    *["warc_record_offset", "warc_record_length", "warc_segment", "crawl", "subset"],
-)
-INDEX: Mapping[str, str] = dict.fromkeys(_NAMES, "VARCHAR") | {
+_NAMES = """
+url_surtkey url url_host_name url_host_tld url_host_2nd_last_part url_host_3rd_last_part
+url_host_4th_last_part url_host_5th_last_part url_host_registry_suffix url_host_registered_domain
+url_host_private_suffix url_host_private_domain url_host_name_reversed url_protocol url_port
+url_path url_query fetch_time fetch_status fetch_redirect content_digest content_mime_type
+content_mime_detected content_charset content_languages content_truncated warc_record_id
+warc_filename warc_record_offset warc_record_length warc_segment crawl subset
+"""
+INDEX: Mapping[str, str] = dict.fromkeys(_NAMES.split(), "VARCHAR") | {
     "url_port": "INTEGER",
     "fetch_time": "TIMESTAMP",
     "fetch_status": "SMALLINT",

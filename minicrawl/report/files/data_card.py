@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minicrawl import __version__
 from minicrawl.report.files.content_columns import CONTENTS
 from minicrawl.wording import iso, visible
 
@@ -77,8 +76,3 @@ def _summary(manifest: Mapping[str, Any], rows: int) -> str:
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def software() -> str:
-    """Return the name and version of the program."""
-    return f"minicrawl {__version__}"

@@ -19,14 +19,12 @@ from minicrawl.model import CRAWLED
 from minicrawl.opic.ledger.money import PARTS
 from minicrawl.ports import Progress, unreported
 from minicrawl.report.graph.flows import CashFlows, FlowLinks, flows, links, links_among
-from minicrawl.report.snapshot import Snapshot, location_of, snapshot
+from minicrawl.report.snapshot import Snapshot, location_of, snapshot, urls
 from minicrawl.store import questions, tables
-from minicrawl.store.trouble import reporting_damage
 
 ProgressFactory = Callable[[str], AbstractContextManager[Progress]]
 """Function that returns the progress context of a labelled task."""
 
-_PAGES_AT_ONCE = 10_000
 _WEIGHT = "weight-"
 
 
@@ -117,12 +115,7 @@ class Urls:
         return len(self._seen)
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        urls: list[str] = []
-        with reporting_damage(self._seen.path):
-            for first in range(0, len(nodes), _PAGES_AT_ONCE):
-                block = nodes[first : first + _PAGES_AT_ONCE]
-                urls += questions.locations(self._seen.connection, block).urls
-        return urls
+        return urls(self._seen, np.array(nodes, dtype=np.int64))
 
     def find(self, names: Sequence[str]) -> list[int | None]:
         homes = [location_of(self._seen, name) for name in names]

@@ -78,22 +78,14 @@ def audit(path: Path, progress: Progress = lambda _share: None) -> Audit:
     """Run the checks in order; in `_CHECKS`, the first one that finds a problem ends the audit."""
     audit = Audit()
     try:
-        _check_store(path, audit, progress)
-    except DamagedStore as error:  # the schema is read before all checks
-        audit.wrong.append(str(error))
-    return audit
-
-
-def _check_store(path: Path, audit: Audit, progress: Progress) -> None:
-    with reading(path) as connection:
-        # The first check with a finding is the last one: those after it rely on what it checks, and
-        # would report a thousand consequences of one cause, or not end.
-        for number, (name, check) in enumerate(_CHECKS.items()):
-            progress(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
-            _run(name, partial(check, connection, path), audit)
-            if audit.wrong:
-                break
-        else:
+        with reading(path) as connection:
+            # The first check with a finding is the last one: those after it rely on what it checks,
+            # and would report a thousand consequences of one cause, or not end.
+            for number, (name, check) in enumerate(_CHECKS.items()):
+                progress(_SHARE_BEFORE_REPLAY * number / len(_CHECKS))
+                _run(name, partial(check, connection, path), audit)
+                if audit.wrong:
+                    return audit
             if (tables.terms(connection) or StoreTerms()).shards > 1:
                 _run("shard", partial(_shard, connection, path), audit)
             _check_replay(connection, path, audit, progress)
@@ -102,6 +94,9 @@ def _check_store(path: Path, audit: Audit, progress: Progress) -> None:
                 _run("pages", partial(_archive, path, connection, end), audit)
             if audit.is_intact:
                 _note_open_warc(connection, audit)
+    except DamagedStore as error:  # the schema is read before all checks
+        audit.wrong.append(str(error))
+    return audit
 
 
 def _run(name: str, check: Callable[[], Iterator[str]], audit: Audit) -> None:

@@ -92,13 +92,12 @@ def changes(
     ]
 
 
-def counted_changes(snapshot: Snapshot, since: float | None = None) -> dict[str, int]:
-    """Return the number of changes of each kind since a time, or since the last run began.
+def counted_changes(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of changes of each kind since the last run began.
 
     `unchanged` are pages that were read since then, with the text they had before.
     """
-    if since is None:
-        since = tables.last_run(snapshot.connection)
+    since = tables.last_run(snapshot.connection)
     changes, _ = _changed(snapshot, since)
     counts = Counter(kind for kind, _ in changes.values())
     answered = request_log.pages_answered_since(snapshot.connection, since)
