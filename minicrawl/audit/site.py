@@ -219,7 +219,7 @@ class AuditedSite:
     @cached_property
     def depth(self) -> Column:
         """Number of links from a seed, on the path by which the crawl found the page."""
-        return page_columns.whole(page_columns.urls(self.seen.connection, "depth"), "depth")
+        return page_columns.whole(self.seen.connection, "urls", "depth")
 
     @cached_property
     def _url_faults(self) -> Column:

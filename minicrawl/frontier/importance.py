@@ -123,7 +123,7 @@ def cash_flow(
 
     Takes one pass over the log.
     """
-    saved = page_columns.whole(page_columns.frontier(connection, "spent"), "spent")
+    saved = page_columns.whole(connection, "frontier", "spent")
     spent = frontier.spendings.of_all(len(frontier), saved)
     is_forward = np.zeros(len(frontier), dtype=np.bool_)
     is_forward[list(frontier.books.forwards)] = True

@@ -73,7 +73,7 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
 
     def pasts() -> Iterator[tuple[Numbers, Numbers]]:
         """Yield histories and times, and collect the other columns of the same rows."""
-        for states, keys, history, times in page_columns.frontier(connection, *_SAVED):
+        for states, keys, history, times in page_columns.blocks(connection, "frontier", *_SAVED):
             frontier.state += states.tobytes()
             frontier.counts.update(dict(enumerate(np.bincount(states).tolist())))
             key.frombytes(keys.tobytes())

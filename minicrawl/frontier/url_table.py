@@ -154,7 +154,7 @@ class UrlTable:
 
     def load_depths(self, connection: tables.Connection) -> None:
         """Load the depths of all pages."""
-        for (depths,) in page_columns.urls(connection, "depth"):
+        for (depths,) in page_columns.blocks(connection, "urls", "depth"):
             self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
 
     def load_traits(self, connection: tables.Connection) -> array[int]:
@@ -169,7 +169,7 @@ class UrlTable:
     def load_hosts(self, connection: tables.Connection) -> None:
         """Load the hosts of all pages, but not their URLs."""
         self.origins += [host.origin for host in tables.hosts(connection)]
-        for (hosts,) in page_columns.urls(connection, "host"):
+        for (hosts,) in page_columns.blocks(connection, "urls", "host"):
             self.host_of.frombytes(hosts.tobytes())
 
     def find(self, url: str) -> int | None:

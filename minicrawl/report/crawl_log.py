@@ -99,7 +99,7 @@ class _Log:
         self, snapshot: Snapshot, archive: ArchiveReader | None, warn: Callable[[str], None]
     ) -> None:
         self._connection, self._archive, self._warn = snapshot.connection, archive, warn
-        self._depths = page_columns.whole(page_columns.urls(snapshot.connection, "depth"), "depth")
+        self._depths = page_columns.whole(snapshot.connection, "urls", "depth")
         self._finders, self._sources, _ = discovery(snapshot)
         places = array("q")
         for row in self._requests():

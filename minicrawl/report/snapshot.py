@@ -154,7 +154,7 @@ class Snapshot:
 
     @cached_property
     def host_of(self) -> NDArray[np.uint32]:
-        return page_columns.whole(page_columns.urls(self.connection, "host"), "host")
+        return page_columns.whole(self.connection, "urls", "host")
 
     @cached_property
     def origins(self) -> list[str]:
@@ -257,14 +257,14 @@ def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False
 def inlinks(connection: tables.Connection, frontier: Frontier) -> NDArray[np.int64]:
     """Return the number of links to each page, from the checkpoint and the steps after it."""
     counts = frontier.gained()
-    saved = page_columns.whole(page_columns.frontier(connection, "inlinks"), "inlinks")
+    saved = page_columns.whole(connection, "frontier", "inlinks")
     counts[: len(saved)] += saved
     return counts
 
 
 def last_spent(connection: tables.Connection, frontier: Frontier) -> NDArray[np.uint32]:
     """Return the step of each page's last spending; 0 if it passed nothing to links."""
-    saved = page_columns.whole(page_columns.frontier(connection, "spent"), "spent")
+    saved = page_columns.whole(connection, "frontier", "spent")
     return frontier.spendings.of_all(len(frontier), saved)
 
 

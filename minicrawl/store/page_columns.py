@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from minicrawl.store.tables import Connection
 
 Column = Literal["id", "state", "key", "history", "g_time", "inlinks", "spent", "host", "depth"]
+Table = Literal["frontier", "urls"]
 Numbers = NDArray[Any]
 
 _COLUMN_ROWS = 20_000
@@ -28,16 +29,6 @@ _KINDS: dict[Column, type[np.integer[Any]]] = {
 """Types of the narrow columns; others have 64-bit integers, like SQLite."""
 
 
-def frontier(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
-    """Yield these columns of the last checkpoint, in blocks, in the order of the ids."""
-    return _blocks(connection, "frontier", columns)
-
-
-def urls(connection: Connection, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
-    """Yield these columns of the table of URLs, in blocks, in the order of the ids."""
-    return _blocks(connection, "urls", columns)
-
-
 def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
     """Yield id and content hash of every page that was read, in blocks."""
     cursor = connection.execute("SELECT page, content FROM documents ORDER BY page")
@@ -46,13 +37,13 @@ def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
         yield pages, hashes
 
 
-def whole(blocks: Iterator[tuple[Numbers, ...]], column: Column) -> Numbers:
-    return np.concatenate([np.empty(0, _kind(column)), *(block for (block,) in blocks)])
+def whole(connection: Connection, table: Table, column: Column) -> Numbers:
+    parts = (part for (part,) in blocks(connection, table, column))
+    return np.concatenate([np.empty(0, _kind(column)), *parts])
 
 
-def _blocks(
-    connection: Connection, table: str, columns: tuple[Column, ...]
-) -> Iterator[tuple[Numbers, ...]]:
+def blocks(connection: Connection, table: Table, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
+    """Yield these columns of the last checkpoint or of the URLs, in the order of the ids."""
     texts = ", ".join(f"group_concat({column})" for column in columns)
     # group_concat joins the rows in the order of the inner query.
     query = (

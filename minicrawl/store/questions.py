@@ -4,7 +4,6 @@ Law: a query takes memory for its answer, never for the whole store.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
@@ -223,27 +222,18 @@ def pages_read_by_host(connection: Connection) -> dict[int, int]:
     return dict(cursor.fetchall())
 
 
-def spendings(connection: Connection, after: int = 0) -> Iterator[Spendings]:
-    """Return the spendings of turns after this step that are still in the log."""
+def spendings(
+    connection: Connection, after: int = 0, seqs: Sequence[int] | None = None
+) -> Iterator[Spendings]:
+    """Yield the spendings that are still in the log: of turns after a step, or of `seqs` alone."""
+    chosen = "steps WHERE seq > ?"
+    if seqs is not None:
+        chosen = "json_each(?) CROSS JOIN steps ON seq = value WHERE true"
     cursor = connection.execute(
-        "SELECT seq, kind, page, spending FROM steps "
-        "WHERE seq > ? AND kind IN (?, ?) AND spending IS NOT NULL",
-        (after, StepKind.VISIT, StepKind.FORWARD),
+        f"SELECT seq, kind, page, spending FROM {chosen} "
+        "AND kind IN (?, ?) AND spending IS NOT NULL",
+        (after if seqs is None else as_json_list(seqs), StepKind.VISIT, StepKind.FORWARD),
     )
-    return _in_blocks(cursor)
-
-
-def spendings_in(connection: Connection, seqs: Sequence[int]) -> Iterator[Spendings]:
-    """Return the spendings of these turns that are still in the log."""
-    cursor = connection.execute(
-        "SELECT seq, kind, page, spending FROM json_each(?) CROSS JOIN steps ON seq = value "
-        "WHERE kind IN (?, ?) AND spending IS NOT NULL",
-        (as_json_list(seqs), StepKind.VISIT, StepKind.FORWARD),
-    )
-    return _in_blocks(cursor)
-
-
-def _in_blocks(cursor: sqlite3.Cursor) -> Iterator[Spendings]:
     while rows := cursor.fetchmany(_SPENDINGS_AT_ONCE):
         seqs, kinds, pages, blobs = zip(*rows, strict=True)
         yield Spendings(np.array(seqs), np.array(kinds), np.array(pages), blobs)

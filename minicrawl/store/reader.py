@@ -87,11 +87,6 @@ def search_folder(store: Path) -> Path:
     return file_beside(store, SEARCH)
 
 
-def earlier_file(store: Path) -> Path:
-    """Return the file with the captures of an earlier archive, beside a store."""
-    return file_beside(store, EARLIER)
-
-
 def archive_folder(store: Path) -> Path:
     return file_beside(store, ARCHIVE)
 

@@ -37,16 +37,12 @@ class WalTail:
     def __init__(self, path: Path) -> None:
         self._log, self._index = file_beside(path, LOG), file_beside(path, _INDEX)
         self._salts = b""
-        self._offset = 0
-
-    @property
-    def log_bytes(self) -> int:
+        self.log_bytes = 0
         """Number of bytes read so far from the current log."""
-        return self._offset
 
     def forget(self) -> None:
         """Start over at the beginning of a new log, after the old one was folded."""
-        self._offset = 0
+        self.log_bytes = 0
 
     def pieces(self, most_bytes: int) -> Iterator[tuple[int, bytes]]:
         """Yield the new committed bytes, once: pieces of at most `most_bytes`, and their offsets.
@@ -63,18 +59,18 @@ class WalTail:
             return
         end = _HEADER + frames * (_FRAME_HEADER + (_LARGEST_PAGE if page == 1 else page))
         if salts != self._salts:
-            self._salts, self._offset = salts, 0
-        if end <= self._offset:
+            self._salts, self.log_bytes = salts, 0
+        if end <= self.log_bytes:
             return
         with self._log.open("rb") as log:
             if log.read(_HEADER)[_SALTS_AT : _SALTS_AT + _SALT_BYTES] != self._salts:
                 raise DamagedStore(f"{self._log} is not the log that SQLite says it is")
-            while self._offset < end:
-                log.seek(self._offset)
-                piece = log.read(min(most_bytes, end - self._offset))
+            while self.log_bytes < end:
+                log.seek(self.log_bytes)
+                piece = log.read(min(most_bytes, end - self.log_bytes))
                 if not piece:
                     raise DamagedStore(f"{self._log} is shorter than SQLite says")
-                offset, self._offset = self._offset, self._offset + len(piece)
+                offset, self.log_bytes = self.log_bytes, self.log_bytes + len(piece)
                 yield offset, piece
 
 

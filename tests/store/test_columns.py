@@ -27,29 +27,30 @@ def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandCrawl]:
 
 
 def test_columns_of_all_blocks_are_in_the_order_of_pages(many_pages: HandCrawl) -> None:
-    blocks = list(page_columns.frontier(many_pages.store.connection, "id", "key", "state"))
+    connection = many_pages.store.connection
+    blocks = list(page_columns.blocks(connection, "frontier", "id", "key", "state"))
     ids, keys, states = (np.concatenate(column) for column in zip(*blocks, strict=True))
     assert len(blocks) > 2
     assert (str(keys.dtype), str(states.dtype)) == ("int64", "uint8")
     assert ids.tolist() == list(range(MANY))
     assert keys.tolist() == many_pages.frontier.ledger.key.tolist()
     assert states.tobytes() == many_pages.frontier.state
-    hosts = page_columns.whole(page_columns.urls(many_pages.store.connection, "host"), "host")
+    hosts = page_columns.whole(connection, "urls", "host")
     assert hosts.tolist() == many_pages.frontier.urls.host_of.tolist()
 
 
 def test_a_store_without_pages_has_empty_columns(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         connection = crawl.store.connection
-        assert list(page_columns.frontier(connection, "key")) == []
-        assert page_columns.whole(page_columns.urls(connection, "host"), "host").tolist() == []
+        assert list(page_columns.blocks(connection, "frontier", "key")) == []
+        assert page_columns.whole(connection, "urls", "host").tolist() == []
 
 
 def test_a_table_with_a_missing_row_is_refused(filled: Path) -> None:
     with closing(HandCrawl(filled)) as crawl:
         crawl.store.connection.execute("DELETE FROM frontier WHERE id = 1")
         with pytest.raises(ValueError, match=r"frontier .* 0 and 6"):
-            list(page_columns.frontier(crawl.store.connection, "key"))
+            list(page_columns.blocks(crawl.store.connection, "frontier", "key"))
 
 
 @pytest.mark.parametrize("value", ["'many'", "2.5", "-1", str(1 << 32)])
@@ -57,7 +58,7 @@ def test_a_value_out_of_range_is_refused(filled: Path, value: str) -> None:
     with closing(HandCrawl(filled)) as crawl:
         crawl.store.connection.execute(f"UPDATE frontier SET inlinks = {value} WHERE id = 1")
         with pytest.raises(ValueError, match=r"inlinks|unmatched data"):
-            list(page_columns.frontier(crawl.store.connection, "inlinks"))
+            list(page_columns.blocks(crawl.store.connection, "frontier", "inlinks"))
 
 
 def test_only_pages_with_a_window_have_measures(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ class _Dealing:
         self._connection = connection = whole.store.connection
         self._hosts = list(tables.hosts(connection))
         self._owner_of_host = np.array([owner_of(row.origin, shards) for row in self._hosts])
-        self._host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
+        self._host_of = page_columns.whole(connection, "urls", "host")
         self.owner_of_page = self._owner_of_host[self._host_of]
         pages = self._counts(np.ones(len(self._host_of), dtype=np.bool_))
         unread = self._counts(whole.state == State.UNREAD)

@@ -173,7 +173,7 @@ def _histories(
 ) -> tuple[Numbers, Numbers, dict[int, bytes]]:
     """Return history, time and measures of all pages, from the checkpoint and later changes."""
     pages = len(frontier)
-    saved = list(page_columns.frontier(connection, "history", "g_time"))
+    saved = list(page_columns.blocks(connection, "frontier", "history", "g_time"))
     rows = sum(len(block) for block, _ in saved)
     history, g_time = np.zeros(pages, dtype=np.int64), np.zeros(pages, dtype=np.int64)
     for place, column in enumerate((history, g_time)):

@@ -33,9 +33,9 @@ from minicrawl.store import questions, tables
 from minicrawl.store.files import bytes_of, stores_aside
 from minicrawl.store.lock import StoreLock
 from minicrawl.store.reader import (
+    EARLIER,
     LOG,
     archive_folder,
-    earlier_file,
     file_beside,
     reading,
     real_path,
@@ -114,7 +114,7 @@ def open_warcs(
     counters, place = tables.counters(store.connection), real_path(store.path)
     series = WarcSeries.read(counters.get(tables.WARC))
     codec = PLAIN if archive is None else archive.reader.codec
-    about, earlier = partial(_facts, store.connection), earlier_file(store.path)
+    about, earlier = partial(_facts, store.connection), file_beside(store.path, EARLIER)
     known = earlier if earlier.exists() else None
     if series is None or not series.has(place, folder, name):
         if series and (left := series._replace(folder=str(folder))).is_left_open(place):

@@ -150,7 +150,7 @@ class StoredPages:
 
     def spendings(self) -> Iterator[Spendings]:
         """Yield the last spending of each page, if it is committed."""
-        saved = page_columns.whole(page_columns.frontier(self._reader, "spent"), "spent")
+        saved = page_columns.whole(self._reader, "frontier", "spent")
         last = self.frontier.spendings.of_all(len(self.frontier), saved)
         for block in questions.spendings(self._reader):
             yield block.only(last[block.pages] == block.seqs)

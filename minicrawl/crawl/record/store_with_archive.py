@@ -15,7 +15,7 @@ from minicrawl.crawl.record.archiving import NOWHERE, ArchiveSinks, open_places,
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.own_files import make_folder, refuse_links
 from minicrawl.store import tables
-from minicrawl.store.reader import earlier_file
+from minicrawl.store.reader import EARLIER, file_beside
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 
@@ -137,7 +137,7 @@ def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> Archiv
     if (place := _earlier_place(storing)) is not None:
         from minicrawl.archive.warc.earlier import read_earlier
 
-        read_earlier(place, earlier_file(store.path), lambda text: emit(Noted(text=text)))
+        read_earlier(place, file_beside(store.path, EARLIER), lambda text: emit(Noted(text=text)))
     return open_places(store, storing, emit) if keeps_some else NOWHERE
 
 

@@ -94,7 +94,7 @@ def refine(
         if (flow := cash_flow(frontier, connection, goes_on)) is None:
             return None
         names = [host_of(origin) for origin in questions.origins(connection)]
-        hosts = page_columns.whole(page_columns.urls(connection, "host"), "host")
+        hosts = page_columns.whole(connection, "urls", "host")
         _, site_of = sites_of(names, hosts[: len(frontier)])
         mass, before = rank_mass(flow, frontier), stored_row(path, connection)
         shown = kept_importance(path, connection, frontier).shares

@@ -24,7 +24,7 @@ from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blo
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.states import State
 from minicrawl.store import questions, tables
-from minicrawl.store.reader import earlier_file
+from minicrawl.store.reader import EARLIER, file_beside
 from minicrawl.web.html.references import references
 from minicrawl.web.scope import pattern_of
 from minicrawl.web.urls import PICTURES, canonical, origin, split
@@ -50,7 +50,7 @@ def captures(
 
     with ExitStack() as stack:
         earlier = None
-        if (file := earlier_file(snapshot.path)).exists():
+        if (file := file_beside(snapshot.path, EARLIER)).exists():
             earlier = stack.enter_context(closing(EarlierArchive(file)))
         archive = stack.enter_context(kept_pages(snapshot))
         pieces = blocks(snapshot, selection, progress=progress)

@@ -58,7 +58,7 @@ def flows(
             blocks = _current(snapshot, 0, progress)
         else:
             last = snapshot.last_spent[np.unique(givers)].tolist()
-            blocks = questions.spendings_in(snapshot.connection, last)
+            blocks = questions.spendings(snapshot.connection, seqs=last)
         for block in blocks:
             for links in _flows_of(block, snapshot.frontier.small_edge):
                 led = links._replace(ends=ends[links.ends])

@@ -169,7 +169,7 @@ def _links(connection: tables.Connection, _path: Path) -> Iterator[str]:
 def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
     """Check that no pages stand for each other in a cycle, where cash would move for ever."""
     targets: dict[int, int] = {}
-    for pages, states, steps in page_columns.frontier(connection, "id", "state", "spent"):
+    for pages, states, steps in page_columns.blocks(connection, "frontier", "id", "state", "spent"):
         stands_for = np.isin(states, STANDS_FOR_ANOTHER)
         for page, seq in zip(pages[stands_for].tolist(), steps[stands_for].tolist(), strict=True):
             if links := tables.spending(connection, seq).links:
@@ -211,7 +211,7 @@ def _shard(connection: tables.Connection, path: Path) -> Iterator[str]:
     frontier, origins = unproven(path, connection), questions.origins(connection)
     place = ShardPlace(frontier.terms.shard, frontier.terms.shards)
     owners = np.array([place.owner(site(host_of(origin))) for origin in origins], dtype=np.int64)
-    host_of_each = page_columns.whole(page_columns.urls(connection, "host"), "host")
+    host_of_each = page_columns.whole(connection, "urls", "host")
     is_foreign = frontier.states() == State.FOREIGN
     for page in np.flatnonzero((owners[host_of_each] != place.number) != is_foreign).tolist():
         yield f"page {page} belongs to shard {owners[host_of_each[page]]}, against its state"

@@ -71,9 +71,7 @@ class _Past:
         # turn that precedes it in the log.
         self._done_at = np.maximum.accumulate(last_asked[turned])
         self._last = tables.last_step(connection)
-        self._hosts = 1 + np.maximum.accumulate(
-            page_columns.whole(page_columns.urls(connection, "host"), "host")
-        )
+        self._hosts = 1 + np.maximum.accumulate(page_columns.whole(connection, "urls", "host"))
         self._maximum = tables.counters(connection).get(tables.MAXIMUM)
         self._worth = Snapshot(store, connection).importance
 

@@ -37,7 +37,7 @@ def mirrors(path: Path) -> list[Mirror]:
         common = Counter[tuple[int, int]]()
         alike = kept_near_duplicates(search_folder(path), tables.birth(connection))
         if alike is not None:
-            host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
+            host_of = page_columns.whole(connection, "urls", "host")
             ends = (host_of[alike.pages].tolist(), host_of[alike.originals].tolist())
             pairs = zip(*ends, strict=True)
             common.update((min(pair), max(pair)) for pair in pairs if pair[0] != pair[1])
@@ -59,7 +59,7 @@ def mirrors(path: Path) -> list[Mirror]:
 def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int, int]]:
     """Return the number of copies between pairs of hosts, with the host of the copy first."""
     leads_to: dict[int, int] = {}
-    for pages, states in page_columns.frontier(connection, "id", "state"):
+    for pages, states in page_columns.blocks(connection, "frontier", "id", "state"):
         aliases = pages[states == State.ALIAS].tolist()
         spendings = tables.spendings_of(connection, aliases)
         leads_to |= {
@@ -71,6 +71,6 @@ def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int
         while end in leads_to:
             end = leads_to[end]
         ends.append(end)
-    host_of = page_columns.whole(page_columns.urls(connection, "host"), "host")
+    host_of = page_columns.whole(connection, "urls", "host")
     pairs = zip(host_of[[*leads_to]].tolist(), host_of[ends].tolist(), strict=True)
     return Counter(pair for pair in pairs if pair[0] != pair[1])

@@ -16,7 +16,7 @@ from minicrawl.archive.warc.capture import payload_digest
 from minicrawl.cli import main
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.store.reader import earlier_file
+from minicrawl.store.reader import EARLIER, file_beside
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import NOON, body, confirmed, kept, url
@@ -139,7 +139,7 @@ def test_the_store_itself_keeps_all_bodies(second: Path, capsysbinary: Any) -> N
 def test_without_the_file_of_earlier_bodies_exported_archives_are_whole(
     second: Path, tmp_path: Path
 ) -> None:
-    beside, away = earlier_file(second), tmp_path / "away"
+    beside, away = file_beside(second, EARLIER), tmp_path / "away"
     beside.rename(away)
     try:
         assert main(["export", str(tmp_path / "a.warc.gz"), "--store", str(second)]) == 0
@@ -214,6 +214,6 @@ def test_archives_need_whole_pages(path: Path, tmp_path: Path, name: str) -> Non
 
 def test_a_damaged_file_of_earlier_bodies_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
-    earlier_file(path).write_bytes(b"no database" * 999)
+    file_beside(path, EARLIER).write_bytes(b"no database" * 999)
     with pytest.raises(StoreError, match="-earlier"):
         crawled(path, {})
