@@ -57,7 +57,6 @@ class ArchiveReader:
         self.go_on_to(self.end)
 
     def close(self) -> None:
-        """Close index and segment files, and release the shared lock."""
         self.index.close()
         self.segments.close()
         if self._hold is not None:

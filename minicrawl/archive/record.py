@@ -266,7 +266,6 @@ def pieces(file: PieceSource, left: int = sys.maxsize) -> Iterator[bytes]:
 
 
 def pack_dictionary(number: int, content: bytes) -> bytes:
-    """Return the sealed record of a dictionary."""
     kinds, digest = (RecordKind.DICTIONARY, DigestKind.CONTENT), digest_of(content)
     header = Header(*kinds, number, len(content), 0, 0, 0.0, digest)
     return seal(with_header(header, content), 0.0)

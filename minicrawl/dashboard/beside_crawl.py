@@ -28,8 +28,6 @@ def _address_and_port(place: str) -> tuple[str, str]:
 
 
 class DashboardBeside(Companion):
-    """Companion of a crawl that serves its dashboard or its metrics."""
-
     options = (
         click.option(
             "--dashboard",

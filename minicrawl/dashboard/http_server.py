@@ -32,7 +32,7 @@ from contextlib import contextmanager, suppress
 from errno import EADDRINUSE
 from functools import partial
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import h11
 import uvicorn
@@ -315,11 +315,7 @@ class LimitedServer(uvicorn.Server):
             del self._by_address[address]
 
     def _connections(self) -> list[_Connection]:
-        return [
-            connection
-            for connection in self.server_state.connections
-            if isinstance(connection, _Connection)
-        ]
+        return cast(list[_Connection], [*self.server_state.connections])
 
     def _accept(self, listener: socket.socket) -> None:
         for _ in range(_ACCEPTED_AT_ONCE):

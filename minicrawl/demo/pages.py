@@ -149,8 +149,6 @@ _ODDMENTS: Final = (
 
 
 class Author:
-    """Writer of the ordinary pages of an atlas."""
-
     def __init__(self, atlas: Atlas, rng: Random) -> None:
         self._seed = rng.getrandbits(64)
         self._said = {topic.name: sentences(topic, _SENTENCES_PER_TOPIC, rng) for topic in TOPICS}

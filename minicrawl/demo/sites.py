@@ -28,8 +28,6 @@ _STEEPNESS: Final = 1.3  # exponent of the fall in size over the hosts
 
 
 class Quirk(Enum):
-    """Peculiarity of a whole host."""
-
     NONE = auto()
     SLOW = auto()  # answers late
     PATIENT = auto()  # asks for a Crawl-delay

@@ -70,6 +70,9 @@ class _SelectedGraph:
         self._scores = {score_column(name): scores(snapshot, name) for name in ranks}
         self._tell = progress
 
+    def _attributes(self, **own: type) -> dict[str, type]:
+        return own | dict.fromkeys(self._scores, float)
+
 
 class PageGraph(_SelectedGraph):
     """Pages and the links between them. Node ids are page ids."""
@@ -77,10 +80,8 @@ class PageGraph(_SelectedGraph):
     columns = PAGE_LINK_COLUMNS
 
     def drawing(self) -> Drawing:
-        attributes = {"importance": float, "host": str, "state": str, "stands_for": str}
-        return Drawing(
-            attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
-        )
+        attributes = self._attributes(importance=float, host=str, state=str, stands_for=str)
+        return Drawing(attributes, self._nodes(), self._links())
 
     def named_links(self) -> Iterator[Block]:
         """Yield the links as written, with the URLs of their ends."""
@@ -138,10 +139,8 @@ class HostGraph(_SelectedGraph):
 
     def drawing(self) -> Drawing:
         """Return the nodes and links. Importance and scores are sums over the selected pages."""
-        attributes = {"importance": float, "pages": int}
-        return Drawing(
-            attributes | dict.fromkeys(self._scores, float), self._nodes(), self._links()
-        )
+        attributes = self._attributes(importance=float, pages=int)
+        return Drawing(attributes, self._nodes(), self._links())
 
     def named_links(self) -> Iterator[Block]:
         names = self._hosts.names

@@ -63,8 +63,6 @@ _OF_DIGEST = f"{_FOUND} AND url IS NOT NULL AND digest = ? ORDER BY at LIMIT 1"
 
 
 class EarlierArchive:
-    """Captures of an earlier archive, in a file beside the store."""
-
     def __init__(self, file: Path) -> None:
         place = f"file:{quote(str(file.absolute()))}?mode=ro"
         self._file = file

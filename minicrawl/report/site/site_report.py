@@ -16,7 +16,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.links import problems
 from minicrawl.report.links.written_links import with_texts
 from minicrawl.report.progress.crawl_status import status
-from minicrawl.report.selected_pages import PageSelection, blocks, rows_of
+from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.report.states.content_counts import ContentRow, content_rows
 from minicrawl.report.states.discovery import discovery
@@ -138,7 +138,6 @@ def _seeds(snapshot: Snapshot) -> ReportSection:
 
 def _best(snapshot: Snapshot) -> ReportSection:
     selection = PageSelection(count=_MOST_BEST, fetched=True)
-    best_rows = chain.from_iterable(map(rows_of, blocks(snapshot, selection)))
     names = ("rank", "importance", "inlinks", "url", "title")
-    rows = [[getattr(row, name) for name in names] for row in best_rows]
-    return ReportSection("Most important pages", "", names, rows, int(snapshot.was_read.sum()))
+    best = [[getattr(row, name) for name in names] for row in rows(snapshot, selection)]
+    return ReportSection("Most important pages", "", names, best, int(snapshot.was_read.sum()))
