@@ -125,7 +125,7 @@ def number_pages(
             written = write_urls(shard, shard.is_own, out)
             known.extend(digests(urls.hosts, urls.paths) for urls in written)
             store = shard.store
-            host_of = page_columns.whole(page_columns.urls(store.connection, "host"), "host")
+            host_of = page_columns.whole(store.connection, "urls", "host")
             for host in np.unique(host_of[shard.is_own]).tolist():
                 origin = hosts.rows[shard.hosts[host]].origin
                 if (owner := owner_of(origin, store.terms.shards)) != store.number:
