@@ -61,11 +61,8 @@ def by_template(site: AuditedSite, pages: Column) -> Iterator[Causes]:
             yield _grouped(scope, places.of[pages[blamed]], pages[blamed], places.names)
             pages = pages[~blamed]
     if len(pages):
-        yield by_page(site, pages)
-
-
-def by_page(site: AuditedSite, pages: Column) -> Causes:
-    return Causes("page", np.ones(len(pages), np.int64), pages, lambda at: site.urls(pages[at]))
+        ones = np.ones(len(pages), np.int64)
+        yield Causes("page", ones, pages, lambda at: site.urls(pages[at]))
 
 
 def _grouped(scope: str, labels: Column, pages: Column, names: Names) -> Causes:
@@ -95,22 +92,20 @@ def by_end(site: AuditedSite, pages: Column) -> Iterator[Causes]:
     return _by_page_behind(site, "group", pages, site.ends[pages])
 
 
-def by_hash(name: str) -> Group:
-    """Blame the most important of the pages of a host that share a text."""
+def by_label(label: Callable[[AuditedSite, Column], Column]) -> Group:
+    """Blame the most important of the pages that share a label."""
 
     def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
-        labels = site.of_host(site.number(name)[pages], pages)
-        _, at, group_of = np.unique(labels, return_index=True, return_inverse=True)
+        _, at, group_of = np.unique(label(site, pages), return_index=True, return_inverse=True)
         # The least important page is the example: the most important one is the target.
         return _by_page_behind(site, "group", pages[::-1], pages[at[group_of]][::-1])
 
     return group
 
 
-def by_twin(site: AuditedSite, pages: Column) -> Iterator[Causes]:
-    """Blame the most important of the pages whose URLs differ only in form."""
-    _, at, group_of = np.unique(site.twins[pages], return_index=True, return_inverse=True)
-    return _by_page_behind(site, "group", pages[::-1], pages[at[group_of]][::-1])
+def by_hash(name: str) -> Group:
+    """Blame the most important of the pages of a host that share a text."""
+    return by_label(lambda site, pages: site.of_host(site.number(name)[pages], pages))
 
 
 def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:

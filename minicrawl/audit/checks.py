@@ -19,10 +19,10 @@ import numpy as np
 
 from minicrawl import ext
 from minicrawl.audit import detectors as find
-from minicrawl.audit.causes import by_end, by_hash, by_head, by_twin
+from minicrawl.audit.causes import by_end, by_hash, by_head, by_label
 from minicrawl.audit.fact_columns import NO_TARGET
-from minicrawl.audit.site import ISSUE_OF_FILES, ISSUE_OF_LINKS, AuditedSite, Mask
-from minicrawl.states import LinkVerdict, State
+from minicrawl.audit.site import ISSUE_OF_FILES, ISSUE_OF_LINKS, AuditedSite
+from minicrawl.states import State
 from minicrawl.store.derived.checks import (
     EMPTY_IMAGE,
     HEAVY_PAGE,
@@ -37,7 +37,8 @@ SEVERITIES = (ERROR, WARNING, NOTICE)
 RULES = "axe"
 """Check that stands for the rules of axe-core as long as no browser has judged any page."""
 
-_LATE_S, _DEEP, _THIN_WORDS, _LARGE, _WORTH_CODING = 0.8, 5, 20, 500_000, 2_000
+_SLOW_S, _LATE_S, _DEEP, _THIN_WORDS = 1.0, 0.8, 5, 20
+_LARGE, _WORTH_CODING = 500_000, 2_000
 _OK, _TEMPORARY, _SERVER_ERROR = 200, (302, 303, 307), 500
 _MANY_LINKS = 500
 _MISTYPED = ("style", "script", "image", "manifest", "preview", "sitemap")
@@ -63,26 +64,6 @@ class Check(NamedTuple):
         """Remedy, as a sentence."""
         remedy = self.text.partition(": ")[2]
         return f"{remedy[:1].upper()}{remedy[1:]}." if remedy else ""
-
-
-def _chained(site: AuditedSite) -> Mask:
-    is_chain = site.whose_target("canonical", site.target("canonical") >= 0)
-    return is_chain & ~find.canonical_loop(site)
-
-
-def _failing(site: AuditedSite) -> Mask:
-    is_failing = site.is_in(State.SERVER_ERROR) & (site.status >= _SERVER_ERROR)
-    return is_failing & (site.verdicts == LinkVerdict.DEAD)
-
-
-def _temporary(site: AuditedSite) -> Mask:
-    is_temporary = site.is_in(State.MOVED) & np.isin(site.status, _TEMPORARY)
-    return site.own & is_temporary & (site.links.to > 0)
-
-
-def _unlisted(site: AuditedSite) -> Mask:
-    is_original = site.target("canonical") == NO_TARGET
-    return site.listed.any() & site.indexable & is_original & ~site.listed
 
 
 _MOVED, _BLOCKED, _COPY = (
@@ -139,7 +120,13 @@ _DETECTORS: dict[str, find.Detector] = {
     "canonical-redirect": find.names("canonical", _MOVED),
     "canonical-noindex": find.names("canonical", find.noindex),
     "canonical-blocked": find.names("canonical", _BLOCKED),
-    "canonical-chain": find.Detector(_chained, group=by_head("canonical")),
+    "canonical-chain": find.Detector(
+        lambda site: (
+            site.whose_target("canonical", site.target("canonical") >= 0)
+            & ~find.canonical_loop(site)
+        ),
+        group=by_head("canonical"),
+    ),
     "canonical-loop": find.Detector(find.canonical_loop, group=by_head("canonical")),
     "canonical-in-body": find.more("canonical_late"),
     "canonical-elsewhere": find.Detector(find.canonical_elsewhere, group=by_head("canonical")),
@@ -152,7 +139,7 @@ _DETECTORS: dict[str, find.Detector] = {
     "hreflang-without-return": find.Detector(find.no_return),
     "hreflang-dead": find.translated(find.dead),
     "hreflang-redirect": find.translated(_MOVED),
-    "hreflang-not-canonical": find.translated(find.is_copy),
+    "hreflang-not-canonical": find.translated(lambda site: site.target("canonical") != NO_TARGET),
     "hreflang-noindex": find.translated(find.noindex),
     "pagination-dead-next": find.names("next", find.dead),
     "pagination-dead-prev": find.names("prev", find.dead),
@@ -169,7 +156,7 @@ _DETECTORS: dict[str, find.Detector] = {
     ),
     "csp-missing": find.lacks("csp"),
     # speed
-    "slow": find.own(find.slow, attrgetter("seconds")),
+    "slow": find.own(lambda site: site.was_read & (site.seconds > _SLOW_S), attrgetter("seconds")),
     "slow-first-byte": find.own(
         lambda site: site.was_read & (site.first_byte_s > _LATE_S),
         attrgetter("first_byte_s"),
@@ -204,13 +191,22 @@ _DETECTORS: dict[str, find.Detector] = {
     "script-blocked": find.finding("script-blocked"),
     "page-as-text": find.own(lambda site: site.sent_as_text),
     "page-missing": find.own(find.state(State.NOT_FOUND)),
-    "server-error": find.own(_failing),
+    "server-error": find.own(
+        lambda site: site.dead & site.is_in(State.SERVER_ERROR) & (site.status >= _SERVER_ERROR)
+    ),
     "error-page": find.more("says_missing"),
     "soft-404": find.finding("soft-404"),
     # redirects and structure
     "redirect-loop": find.own(find.endless),
     "redirect-chain": find.own(lambda site: site.hops > 1, attrgetter("hops"), by_end),
-    "redirect-temporary": find.linked(_temporary),
+    "redirect-temporary": find.linked(
+        lambda site: (
+            site.own
+            & site.is_in(State.MOVED)
+            & np.isin(site.status, _TEMPORARY)
+            & (site.links.to > 0)
+        )
+    ),
     "redirect-to-dead": find.own(
         lambda site: site.is_in(State.MOVED) & site.dead[site.ends] & ~find.endless(site),
         group=by_end,
@@ -233,12 +229,19 @@ _DETECTORS: dict[str, find.Detector] = {
     "sitemap-noindex": find.listed(find.noindex),
     "sitemap-blocked": find.listed(_BLOCKED),
     "sitemap-copy": find.listed(_COPY),
-    "sitemap-without": find.Detector(_unlisted, find.LISTED),
+    "sitemap-without": find.Detector(
+        lambda site: site.indexable & (site.target("canonical") == NO_TARGET) & ~site.listed,
+        find.LISTED,
+    ),
     "sitemap-future": find.listed(lambda site: site.listed_ahead),
     # URLs
     "url-upper-case": find.url("upper"),
     "url-underscore": find.url("underscore"),
-    "url-twin": find.Detector(lambda site: site.twins != 0, "", group=by_twin),
+    "url-twin": find.Detector(
+        lambda site: site.twins != 0,
+        "",
+        group=by_label(lambda site, pages: site.twins[pages]),
+    ),
     "url-session": find.own(lambda site: site.has_session),
     "url-long": find.url("long"),
     "url-non-ascii": find.url("non_ascii"),

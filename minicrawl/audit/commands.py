@@ -148,9 +148,9 @@ def audit(
         shown = whole if baseline is None or change is None else change.new
         if out is not None:
             with replacing(out) as file:
-                WRITERS[suffix](shown, shown.pages(), file, change)
+                WRITERS[suffix](shown, file, change)
         if as_json:
-            show_json(as_document(shown, shown.pages(n), change, n))
+            show_json(as_document(shown, change, n))
         elif issues:
             _show_pages(shown, n)
         else:

@@ -18,7 +18,7 @@ from minicrawl.audit.causes import (
     by_link,
     by_template,
 )
-from minicrawl.audit.fact_columns import NO_TARGET, UNKNOWN
+from minicrawl.audit.fact_columns import UNKNOWN
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.site import REDIRECTS, AuditedSite, Mask
 from minicrawl.states import State
@@ -29,7 +29,7 @@ RENDERED = "rendered"
 browser.
 """
 
-_SLOW_S, _MOST_ALIKE = 1.0, 10
+_MOST_ALIKE = 10
 
 Find = Callable[[AuditedSite], Mask]
 Measure = Callable[[AuditedSite], Column]
@@ -182,15 +182,7 @@ def endless(site: AuditedSite) -> Mask:
     return site.is_in(*REDIRECTS) & site.is_in(State.BAD_REDIRECT)[site.ends]
 
 
-def slow(site: AuditedSite) -> Mask:
-    return site.own & site.was_read & (site.seconds > _SLOW_S)
-
-
 def near_duplicate(site: AuditedSite) -> Mask:
     """Return pages with equal long lines, but not of many pages: those are from a template."""
     alike = site.repeated("text", site.indexable, _MOST_ALIKE)
     return alike | (site.of(site.seen.near_duplicates.pages) & site.indexable)
-
-
-def is_copy(site: AuditedSite) -> Mask:
-    return site.target("canonical") != NO_TARGET

@@ -26,13 +26,13 @@ from minicrawl.audit.ignores import Ignore
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
 from minicrawl.audit.places import place_of
-from minicrawl.audit.site import AuditedSite, Mask, titles
+from minicrawl.audit.site import AuditedSite, Mask
 from minicrawl.errors import UsageError
 from minicrawl.json_values import to_json
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
-from minicrawl.store import tables
+from minicrawl.store import questions, tables
 from minicrawl.store.derived.audits import earlier_audit, keep_audit
 from minicrawl.wording import counted, iso
 
@@ -260,7 +260,8 @@ def issue_pages(
 ) -> Iterator[IssuePage]:
     """Yield some pages of an issue, with the values that its check shows."""
     shares = snapshot.importance
-    title_of = titles(snapshot, pages.tolist())
+    rows = questions.documents(snapshot.connection, sorted(pages.tolist()))
+    title_of = {row.page: row.title for row in rows}
     for place, (page, url) in enumerate(zip(pages.tolist(), urls(snapshot, pages), strict=True)):
         value = None if values is None else round(float(values[place]), 2)
         title = title_of.get(page, "")
@@ -361,10 +362,11 @@ def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
     return Earlier(f"the crawl of {iso(began)[:16].replace('T', ' ')}", pages)
 
 
-def as_document(
-    audit: SiteAudit, pages: Iterable[IssuePage], change: AuditChange | None = None, count: int = 0
-) -> dict[str, Any]:
-    """Return the result as a JSON document, which is also a baseline; `count` limits the causes."""
+def as_document(audit: SiteAudit, change: AuditChange | None, count: int = 0) -> dict[str, Any]:
+    """Return the result as a JSON document, which is also a baseline.
+
+    `count` limits the causes, and the pages of each issue; 0 is all.
+    """
     causes, first, counts = audit.table(count)
     document = {
         "format": _FORMAT,
@@ -374,7 +376,7 @@ def as_document(
         "first": to_json(first),
         "skipped": [{"issue": name, "why": why} for name, why in audit.skipped],
         "partial": [{"issue": name, "why": why} for name, why in audit.partial],
-        "pages": to_json(pages),
+        "pages": to_json(audit.pages(count)),
     }
     if change is not None:
         document["since"] = {"what": change.since, **change.counts}

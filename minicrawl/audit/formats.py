@@ -17,8 +17,7 @@ from minicrawl.report.files.rows import write_csv
 from minicrawl.report.selected_pages import Block
 from minicrawl.wording import counted, visible
 
-Pages = Iterable[IssuePage]
-Write = Callable[[SiteAudit, Pages, BinaryIO, AuditChange | None], None]
+Write = Callable[[SiteAudit, BinaryIO, AuditChange | None], None]
 
 _MOST_RESULTS, _MOST_LINES = 25_000, 100
 """Most results in a SARIF file, as services refuse more; most pages named in a failed test."""
@@ -26,17 +25,13 @@ _MOST_ROWS = 1_048_575
 """Most rows of a sheet below its headings; Excel opens no larger sheet."""
 
 
-def write_json(
-    audit: SiteAudit, pages: Pages, file: BinaryIO, change: AuditChange | None = None
-) -> None:
-    file.write(json.dumps(as_document(audit, pages, change), indent=1).encode())
+def write_json(audit: SiteAudit, file: BinaryIO, change: AuditChange | None) -> None:
+    file.write(json.dumps(as_document(audit, change), indent=1).encode())
 
 
-def write_rows(
-    _audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
-) -> None:
+def write_rows(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write CSV with a row for each page of each issue."""
-    rows = list(pages)
+    rows = list(audit.pages())
     block: Block = {name: [getattr(row, name) for row in rows] for name in IssuePage._fields}
     write_csv([block], file, IssuePage._fields)
 
@@ -44,9 +39,7 @@ def write_rows(
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
 
 
-def write_sarif(
-    audit: SiteAudit, _pages: Pages, file: BinaryIO, _change: AuditChange | None = None
-) -> None:
+def write_sarif(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write SARIF 2.1, for services that show the findings of code checkers: a result a cause."""
     checks = [one.check for one in audit.found]
     rules = [
@@ -85,11 +78,9 @@ def write_sarif(
     file.write(json.dumps(document, indent=1).encode())
 
 
-def write_junit(
-    audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
-) -> None:
+def write_junit(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write JUnit XML, for CI: a test for each check."""
-    by_issue = {name: list(some) for name, some in groupby(pages, key=attrgetter("issue"))}
+    by_issue = {name: list(some) for name, some in groupby(audit.pages(), attrgetter("issue"))}
     tests = len(audit.found) + len(audit.skipped)
     faultless = {one.check.name for one in audit.found if not one.count}
     failures = sum(bool(one.count) and one.check.severity != NOTICE for one in audit.found)
@@ -131,14 +122,12 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
-def write_xlsx(
-    audit: SiteAudit, pages: Pages, file: BinaryIO, _change: AuditChange | None = None
-) -> None:
+def write_xlsx(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write a workbook with sheets of issues, of their causes, and of their pages."""
     sheets: dict[str, tuple[Sequence[str], Iterable[Sequence[object]]]] = {
         "Issues": (Issue._fields, audit.issues()),
         "Causes": (Cause._fields, audit.table().causes),
-        "Pages": (IssuePage._fields, pages),
+        "Pages": (IssuePage._fields, audit.pages()),
     }
     with ZipFile(file, "w", ZIP_DEFLATED) as book:
         numbers = range(1, len(sheets) + 1)

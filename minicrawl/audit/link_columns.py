@@ -21,10 +21,7 @@ _MOST_COUNTED = 0xFFFF
 
 
 class LinkColumns(NamedTuple):
-    """Counts of links of each page: to it, from it, and from it to pages of some kind.
-
-    Several links from one page to another count once.
-    """
+    """Counts of links of each page: to it, from it, and from it to pages of some kind."""
 
     to: Column
     dead: Column

@@ -75,15 +75,10 @@ def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> int | N
         begin = until.place if until is not None and is_same else archive.begin
         pages = 0
         for places, reached in _rounds(archive, begin):
-            noting = _Round(archive, keys, places)
-            pages += len(noting.rows)
-            keep_facts(
-                snapshot.path,
-                snapshot.connection,
-                FactsUntil(VERSION, name, reached),
-                noting.rows.values(),
-                noting.listed,
-            )
+            rows, listed = _facts_of_round(archive, keys, places)
+            pages += len(rows)
+            until = FactsUntil(VERSION, name, reached)
+            keep_facts(snapshot.path, snapshot.connection, until, rows.values(), listed)
             progress((reached - begin) / max(archive.end - begin, 1))
     return pages
 
@@ -101,32 +96,28 @@ def _rounds(archive: ArchiveReader, begin: int) -> Iterator[tuple[list[tuple[int
         yield places, archive.end
 
 
-class _Round:
-    """Facts from the records of a round; the last version of a page counts."""
-
-    def __init__(
-        self, archive: ArchiveReader, keys: UrlKeys, places: list[tuple[int, int]]
-    ) -> None:
-        self.rows: dict[int, FactsRow] = {}
-        self.listed: dict[int, list[ListedRow]] = {}
-        pages = keys.pages(np.array([key for _, key in places], np.int64))
-        for (place, key), page in zip(places, pages.tolist(), strict=True):
-            try:
-                self._read(archive.shown(place), key, page)
-            except Damaged:  # `minicrawl check` reports it
-                continue
-
-    def _read(self, answer: Answer, key: int, page: int) -> None:
+def _facts_of_round(
+    archive: ArchiveReader, keys: UrlKeys, places: list[tuple[int, int]]
+) -> tuple[dict[int, FactsRow], dict[int, list[ListedRow]]]:
+    """Return facts, and entries of sitemaps, from some records: of a page, the last version's."""
+    rows, listed = dict[int, FactsRow](), dict[int, list[ListedRow]]()
+    pages = keys.pages(np.array([key for _, key in places], np.int64))
+    for (place, key), page in zip(places, pages.tolist(), strict=True):
+        try:
+            answer = archive.shown(place)
+        except Damaged:  # `minicrawl check` reports it
+            continue
         content_type = answer.headers.get("content-type")
         if page < 0 and (entries := list(_entries(answer, key))):
-            self.listed[key] = entries
+            listed[key] = entries
         if answer.kind is RecordKind.TEXT:  # of a page that was read again, and had not changed
-            return
+            continue
         kind = type_of(content_type, answer.url, answer.body, ALL)
         if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
             markup, encoding = decode(answer.body, parse_content_type(content_type)[1])
             facts = facts_of(markup, answer.url, answer.headers, len(answer.body), encoding)
-            self.rows[page] = FactsRow(page, facts.numbers, packed(facts.references))
+            rows[page] = FactsRow(page, facts.numbers, packed(facts.references))
+    return rows, listed
 
 
 def packed(references: Iterable[UrlReference]) -> bytes:

@@ -57,6 +57,7 @@ _DATA = re.compile(
     rf"<script{STOP}[^<>]*\bld\+json[^<>]*>((?:[^<]++|<(?!/script{STOP}))*+)", _FLAGS
 )
 _BODY = re.compile(rf"<body{STOP}", _FLAGS)
+_DECLARED_CHARSET = re.compile(r"""<meta\b[^<>]*\bcharset\s*=\s*["']?([\w.:-]+)""", _FLAGS)
 _CANONICAL = re.compile(rf"<link{STOP}[^<>]*\brel\s*+=\s*+[\"']?canonical\b", _FLAGS)
 _LISTING = re.compile(
     r"<(?:title|h1)\b[^<>]*>\s*+(?:index of /|directory listing for /)", re.IGNORECASE
@@ -181,7 +182,9 @@ def faults_of(
     faults["says_missing"] = len(words) < _MOST_WORDS and any(
         _MISSING.fullmatch(part.strip(" .!")) for text in titles for part in _SEPARATOR.split(text)
     )
-    faults["charset_conflict"] = _is_charset_conflict(headers.get("content-type", ""), seen)
+    declared = _DECLARED_CHARSET.search(seen)
+    sent = parse_content_type(headers.get("content-type", ""))[1]
+    faults["charset_conflict"] = bool(sent and declared and _codec(sent) != _codec(declared[1]))
     for cookie in filter(None, headers.get("set-cookie", "").split("\n")):
         said = {part.strip().partition("=")[0].lower() for part in cookie.split(";")[1:]}
         faults["weak_cookies"] += (
@@ -275,12 +278,6 @@ def _has_gap(item: Mapping[str, Any]) -> bool:
     kinds = kind if isinstance(kind, list) else [kind]
     needed = [one for kind in kinds for one in _REQUIRED.get(str(kind).lower(), ())]
     return not all(any(item.get(name) for name in names) for names in needed)
-
-
-def _is_charset_conflict(content_type: str, seen: str) -> bool:
-    declared = re.search(r"""<meta\b[^<>]*\bcharset\s*=\s*["']?([\w.:-]+)""", seen, _FLAGS)
-    sent = parse_content_type(content_type)[1]
-    return bool(sent and declared) and _codec(str(sent)) != _codec(declared[1] if declared else "")
 
 
 def _codec(label: str) -> str:

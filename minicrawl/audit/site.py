@@ -72,12 +72,6 @@ REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _MOST_HOPS, _MOST_DATES = 1000, 1 << 16
 
 
-def titles(snapshot: Snapshot, pages: list[int]) -> dict[int, str]:
-    """Return the titles of some pages of a snapshot."""
-    rows = questions.documents(snapshot.connection, sorted(pages))
-    return {row.page: row.title for row in rows}
-
-
 class Places(NamedTuple):
     """Place of each page by number, how many places there are, and a function for their names."""
 
@@ -112,9 +106,6 @@ class AuditedSite:
 
     def _ignored(self, issue: str) -> re.Pattern[str] | None:
         return ignored(self._ignores, issue, datetime.fromtimestamp(self.now, UTC).date())
-
-    def _ignored_files(self, kind: str) -> re.Pattern[str] | None:
-        return self._ignored(ISSUE_OF_FILES.get(kind, kind))
 
     def ignored(self, issue: str) -> Mask:
         """Return the pages on which, or as whose targets, an issue is ignored."""
@@ -394,13 +385,13 @@ class AuditedSite:
         Those to files of the site that robots.txt forbids have a kind such as "style-blocked".
         """
         stored = None if kind is None else kind.removesuffix(_BLOCKED)
-        hidden = lru_cache(None)(self._ignored_files)
+        hidden = lru_cache(None)(self._ignored)
         for row in all_findings(self.seen.path, self.seen.connection, stored):
             if row.target in self._blocked_files:
                 row = row._replace(kind=row.kind + _BLOCKED)  # noqa: PLW2901
             elif row.target in self._unknown_files:
                 continue
-            pattern = hidden(row.kind)
+            pattern = hidden(ISSUE_OF_FILES.get(row.kind, row.kind))
             if kind in (None, row.kind) and not (pattern and pattern.match(row.target)):
                 yield row
 

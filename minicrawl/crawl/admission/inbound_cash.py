@@ -150,14 +150,12 @@ class QuotaAccounts:
 
     def spend(self, number: int, pages: int) -> None:
         """Charge pages to the account."""
-        if number >= len(self._spent):
-            self._grow(number)
+        self._grow(number)
         self._spent[number] += pages
 
     def earn(self, number: int, atoms: int) -> None:
         """Credit cash from elsewhere to the account."""
-        if number >= len(self._spent):
-            self._grow(number)
+        self._grow(number)
         self._earned[number] += atoms
 
     def earn_many(self, numbers: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:

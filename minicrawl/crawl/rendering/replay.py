@@ -15,7 +15,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from struct import Struct
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from playwright.async_api import (
     Browser,
@@ -69,12 +69,8 @@ def replays(
     return _each(program, pages, lambda browser, page: _replay(browser, page, archive))
 
 
-class Judgement(NamedTuple):
-    """What axe-core says of a page, and the kinds of its requests without a response."""
-
-    url: str
-    lost: Mapping[str, str]
-    results: Mapping[str, Any]
+Judgement = tuple[str, Mapping[str, str], Mapping[str, Any]]
+"""URL, the kinds of requests without a response, and what axe-core says of the page."""
 
 
 def judgements(
@@ -88,7 +84,7 @@ def judgements(
     async def judge(browser: Browser, page: PageToReplay) -> Judgement:
         async with _opened(browser, page, page.sent, archive, runs_scripts=True) as (shown, lost):
             async with asyncio.timeout(_JUDGE_S):
-                return Judgement(page.url, lost, (await axe.run(shown, options=_RULES)).response)
+                return page.url, lost, (await axe.run(shown, options=_RULES)).response
 
     return _each(program, pages, judge)
 

@@ -159,7 +159,6 @@ class ByKey(ByHost):
         self._frontier, self._order = frontier, order
 
     def load(self) -> None:
-        """Enqueue all pages that wait when the crawl begins."""
         self._grow(range(len(self._frontier)))
         self.enqueue_blocks(self._frontier.in_state(State.UNREAD))
 
@@ -180,11 +179,7 @@ class ByKey(ByHost):
                 self.offer([page for page, _ in plan.extras])
             self.release(plan.page)
 
-    def look(self) -> None:
-        """Do nothing: the order always has the latest keys."""
-
     def wait_again(self, pages: Iterable[int]) -> None:
-        """Enqueue pages that had their turn and wait again."""
         self.enqueue(pages)
 
     def met_foreign(self, pages: Sequence[int]) -> None:
@@ -207,7 +202,6 @@ class ByKey(ByHost):
         return self._eligible.leased
 
     def key(self, page: PageId) -> int:
-        """Return the sort key of a page; the largest comes first."""
         return self._order.keys[page]
 
 
