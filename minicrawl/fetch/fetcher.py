@@ -48,10 +48,8 @@ DEFAULT_ACCESS = Access()
 PlacesOf = Callable[[Origin], Awaitable[Located]]
 _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
 _KEPT_DELAYS = 4
-"""Number of request delays for which an idle connection is kept.
-
-Many servers close idle connections after 5 s; with the usual delay of 1 s, we close them before.
-"""
+"""Request delays for which an idle connection is kept. Many servers close one after 5 s; with the
+usual delay of 1 s, we close it before."""
 _MOST_KEPT = 2000
 _METHODS = {Want.HEAD: "HEAD", Want.PREFLIGHT: "OPTIONS"}
 

@@ -272,10 +272,7 @@ class Committer:
         self._rows.full.set()
 
     async def commit(self, *, checkpoint: bool = False) -> None:
-        """Commit all rows added so far, and write a checkpoint if asked or due.
-
-        A checkpoint shortens the replay of steps at the next start.
-        """
+        """Commit all rows so far, and a checkpoint, which spares replays, if asked or due."""
         # A write that failed before comes first: batches are committed in order.
         await self._write()
         frontier = self._frontier

@@ -40,9 +40,7 @@ from minicrawl.web.robots.rules import ANSWER_VALID_S
 
 BY_THE_USER = (State.SCOPE, State.DEPTH, State.HOST_BUDGET, State.FOCUS)
 TRAPPED = (State.TRAP, State.ALLOWANCE)
-"""States of trapped pages. Other limits may admit them; if the trap is met again, they are skipped
-again.
-"""
+"""States of trapped pages. Other limits may admit them, until they meet the trap again."""
 OF_HOSTS = (State.DNS, State.CONNECT, State.PROXY, State.TLS, State.ADDRESS)
 """States of pages whose hosts could not be named or reached: no request was sent."""
 PASSES_AFTER_S = 3600.0

@@ -108,10 +108,7 @@ class PageTurns:
             self.under_way -= 1
 
     async def _request(self, turn: Turn) -> Visit:
-        """Request the page, with validators if it was read before.
-
-        Its host is free again before the page is parsed, which may take a while.
-        """
+        """Request the page, with validators if it was read before."""
         page, host, recorder = turn.page, turn.host, self._recorder
         settings = self._context.settings
         state, known = State(recorder.frontier.state[page]), None

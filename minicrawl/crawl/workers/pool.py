@@ -121,10 +121,7 @@ class Activity:
 
     @property
     def last(self) -> tuple[str, float]:
-        """URL and start of the latest request under way.
-
-        Without one: no URL, and the start of the request that ended last.
-        """
+        """URL and start of the latest request under way; else no URL, and when the last began."""
         number = next(reversed(self.under_way), 0)
         return self.under_way.get(number, ("", self._ended[1]))
 

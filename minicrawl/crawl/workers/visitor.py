@@ -79,10 +79,7 @@ class WorkerConfig:
         with_bodies: bool = False,
         logins: AccessByOrigin | None = None,
     ) -> WorkerConfig:
-        """Return the worker settings of a crawl.
-
-        Proxies that files and the environment name are looked up here.
-        """
+        """Return the worker settings of a crawl, with the proxies of files and environment."""
         types, keep = types_of(settings.scope.types), settings.storing.keep
         return cls(
             network=replace(

@@ -34,11 +34,7 @@ _MOST_DEAD = 1000
 
 
 class Connector:
-    """Opener of connections.
-
-    `timeout_s` is the time limit of a request; `bind` are the local addresses to connect from. Each
-    address has a head start before the next one is tried.
-    """
+    """Opens connections, from the local addresses `bind`; a request has `timeout_s` in all."""
 
     def __init__(
         self, timeout_s: float, bind: Iterable[str] = (), head_start_s: float = _HEAD_START_S

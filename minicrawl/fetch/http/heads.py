@@ -36,14 +36,11 @@ _NEVER_CUT = frozenset(
 
 
 class Head(NamedTuple):
-    """Head of a response, with lower-case header names.
-
-    `persistent` is True if the HTTP version keeps connections open by default.
-    """
+    """Head of a response, with lower-case header names."""
 
     status: int
     headers: dict[str, str]
-    persistent: bool = True
+    persistent: bool = True  # the HTTP version keeps connections open by default
 
 
 def read_head(head: bytes) -> Head:

@@ -41,10 +41,7 @@ BLANK_LINE = re.compile(rb"\n\r?\n")
 
 _INTERIM = 1  # hundreds: the class of a status
 MOST_INTERIM_HEADS = 32
-"""Maximum number of interim heads.
-
-Servers send one or two; parsing all that fit into a head would block the event loop.
-"""
+"""Servers send one or two; parsing all that fit into a head would block the event loop."""
 _VERSION = b"HTTP/"
 _BLANK_LINES = re.compile(rb"[\r\n]*")
 

@@ -194,10 +194,7 @@ def _ways(proxy: Proxy, request: TransportRequest) -> list[ProxyWay]:
 
 
 async def check_proxies(network: NetworkSettings) -> list[str]:
-    """Return a line for each proxy that is down.
-
-    Raises UsageError if no proxy works, or if one demands a login or refuses that of the settings.
-    """
+    """Return a line for each proxy that is down; raise UsageError if the crawl must not begin."""
     with closing(lookup_of(network, 4)) as lookup:
         connector = Connector(network.timeout_s, network.bind_address)
         dialer = ProxyDialer(network, connector, TlsContexts(network), lookup)

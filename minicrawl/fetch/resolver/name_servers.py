@@ -143,10 +143,7 @@ class _Reply(NamedTuple):
 
     @property
     def is_given_up(self) -> bool:
-        """True if the socket was dropped, because of this name or another.
-
-        Either an answer there could not be parsed, or the server closed the connection.
-        """
+        """True if the socket was dropped: by a malformed answer to any name, or by the server."""
         from pycares import errno
 
         return self.is_malformed or self.error == errno.ARES_ECONNREFUSED

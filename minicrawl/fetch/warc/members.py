@@ -30,10 +30,7 @@ _BITE = 2048
 _ZSTD_WINDOW = 1 << 27
 _MOST_DICTIONARY_BYTES = 1 << 25
 _SEARCHED_BYTES, _SEARCHED_AT_MOST = 1 << 14, 1 << 20
-"""Bytes searched for the next member.
-
-The first piece is small, because in files with much damage the next member is near.
-"""
+"""Bytes searched for the next member: few at first, as it is near in files with much damage."""
 TRIED_BYTES = 4096
 _HEAD_MEMBERS = 8
 MOST_SWELLING = 100
