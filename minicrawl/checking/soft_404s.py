@@ -73,9 +73,8 @@ class MissingPages:
         usual: dict[str, list[str]] = {
             name: [] for folder in self._missing for name in (_folders(folder)[0], folder)
         }
-        for place in places_of_largest(
-            snapshot.importance[[page for page, _ in pages]], 0
-        ).tolist():
+        importance = snapshot.importance[[page for page, _ in pages]]
+        for place in places_of_largest(importance, 0).tolist():
             for folder in _folders(url := pages[place][1]):
                 if folder in usual and len(usual[folder]) < _USUAL_PAGES:
                     usual[folder].append(url)

@@ -57,14 +57,12 @@ def _with_body_of(known: Wire | None, wire: Wire) -> Wire:
 
 _OF_LINKS = (Want.PAGE, Want.HEAD, Want.STATUS)
 _HEAD_ALONE = (Want.HEAD, Want.STATUS, Want.PREFLIGHT)
-_REDIRECTS: frozenset[int] = frozenset(
-    (
-        HTTPStatus.MOVED_PERMANENTLY,
-        HTTPStatus.FOUND,
-        HTTPStatus.SEE_OTHER,
-        HTTPStatus.TEMPORARY_REDIRECT,
-        HTTPStatus.PERMANENT_REDIRECT,
-    )
+_REDIRECTS = (
+    HTTPStatus.MOVED_PERMANENTLY,
+    HTTPStatus.FOUND,
+    HTTPStatus.SEE_OTHER,
+    HTTPStatus.TEMPORARY_REDIRECT,
+    HTTPStatus.PERMANENT_REDIRECT,
 )
 _EMPTY: frozenset[int] = frozenset((HTTPStatus.NO_CONTENT, HTTPStatus.RESET_CONTENT))
 

@@ -171,14 +171,12 @@ class _CrawlWriter:
         for page in pages:
             row = slice(graph.starts[page], graph.starts[page + 1])
             shares = () if weights is None else weights[row].tolist()
-            step = Step(
-                StepKind.VISIT, page, spending=Spending(graph.targets[row].tolist(), shares)
-            )
+            spending = Spending(graph.targets[row].tolist(), shares)
+            step = Step(StepKind.VISIT, page, spending=spending)
             batch.steps.append(self._do(step, State.FETCHED))
             batch.fetches.append(FetchRow(page, self._now, NOT_ASKED, None, 0, 0.0, self._label))
-            batch.documents.append(
-                DocumentRow(page, "", 0, None, None, 0, False, self._now, self._now, 0, 0)
-            )
+            times = self._now, self._now
+            batch.documents.append(DocumentRow(page, "", 0, None, None, 0, False, *times, 0, 0))
         self._fetches += len(pages)
         self._commit(batch)
         if self._frontier.changes > CHANGES_A_CHECKPOINT:

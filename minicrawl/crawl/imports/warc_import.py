@@ -124,14 +124,9 @@ class RecordedFetches:
         is_confirmed = head is not None and head.status == HTTPStatus.NOT_MODIFIED
         if record.kind != "revisit" and not is_confirmed:
             return await self._answers.read(request, record)
-        if (
-            is_confirmed
-            and page is not None
-            and State(self._recorder.frontier.state[page]).was_read
-        ):
-            return Unchanged(wire=wire_of(record))
         if is_confirmed:
-            return None
+            was_read = page is not None and State(self._recorder.frontier.state[page]).was_read
+            return Unchanged(wire=wire_of(record)) if was_read else None
         if head is not None and head.status // 100 != _SUCCESS:
             return await self._answers.read(request, record)
         original = record.fields.get("warc-refers-to-target-uri", record.url).strip("<> ")
@@ -247,9 +242,8 @@ class RecordedCrawl:
         if not again:
             self._parts.traps.quotas.spend(host_id)
         visit = self._visitor.visit_of(request, fetched)
-        fetched, parsed = parsed_visit(
-            turn, visit, None if visit.read is None else await visit.read()
-        )
+        read = None if visit.read is None else await visit.read()
+        fetched, parsed = parsed_visit(turn, visit, read)
         await self._parts.ends.end(turn, fetched, parsed)
         self._fetches.saw(request.url)
 

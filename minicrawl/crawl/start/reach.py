@@ -132,9 +132,8 @@ async def check_reach(network: Network, emit: Listener, *, is_given: bool) -> No
 def limits(settings: Settings, gate: ScopeGate, seeds: Iterable[str]) -> Iterator[str]:
     """Yield notes on the limits of the scope and the pace that the user chose."""
     if folders := gate.folders:
-        more = (
-            f" and {len(folders) - _FOLDERS_SHOWN:,} more" if len(folders) > _FOLDERS_SHOWN else ""
-        )
+        left_out = len(folders) - _FOLDERS_SHOWN
+        more = f" and {left_out:,} more" if left_out > 0 else ""
         yield f"--scope prefix: only pages below {', '.join(folders[:_FOLDERS_SHOWN])}{more}"
     if FILES in settings.scope.types and settings.storing.keep != "pages":
         yield "--types files keeps linked files only with --keep pages"

@@ -97,9 +97,8 @@ def reopen(
     passed = set(_passed(recorder, settings.order.refresh, today)) - admitted
     pages = sorted(admitted | passed)
     for start in range(0, len(pages), _REOPENED_AT_ONCE):
-        recorder.apply_step(
-            Step(StepKind.REOPEN, spending=Spending(pages[start : start + _REOPENED_AT_ONCE]))
-        )
+        block = Spending(pages[start : start + _REOPENED_AT_ONCE])
+        recorder.apply_step(Step(StepKind.REOPEN, spending=block))
     recorder.counters[tables.LAST_RUN_SETTINGS] = after
     if gate.has_filter or FILTERED in recorder.counters:
         recorder.counters[FILTERED] = gate.has_filter

@@ -167,9 +167,8 @@ class CrawlSteering:
         if new:
             endowment = self._context.settings.order.endowment
             units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
-            self._parts.settler.poster.post(
-                Step(StepKind.ENDOWED, spending=Spending(new), amount=units)
-            )
+            step = Step(StepKind.ENDOWED, spending=Spending(new), amount=units)
+            self._parts.settler.poster.post(step)
         more = f" and {len(seeds) - _SHOWN_URLS:,} more" if len(seeds) > _SHOWN_URLS else ""
         self._emit(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
 

@@ -105,9 +105,8 @@ def _netrc(file: Path | str | None, environ: Mapping[str, str]) -> Iterator[tupl
         machines = netrc(path).hosts
     except NetrcParseError as error:
         place = f"{path}:{error.lineno}" if error.lineno else f"{path}"
-        why = (
-            "must be readable by its owner only" if "permissive" in error.msg else "not understood"
-        )
+        is_open = "permissive" in error.msg
+        why = "must be readable by its owner only" if is_open else "not understood"
         raise UsageError(f"--netrc {place}: {why}") from None
     except (OSError, UnicodeDecodeError) as error:
         why = str(error.strerror) if isinstance(error, OSError) else "not UTF-8"

@@ -202,9 +202,8 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
         faults = await asyncio.gather(*(_fault_at(dialer, proxy) for proxy in proxies))
     down = [str(fault) for fault in faults if fault is not None]
     # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
-    if len(down) == len(proxies) or any(
-        isinstance(fault, handshakes.LoginFault) for fault in faults
-    ):
+    is_refused = any(isinstance(fault, handshakes.LoginFault) for fault in faults)
+    if is_refused or len(down) == len(proxies):
         raise UsageError("; ".join(down))
     return down
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -78,9 +79,7 @@ class ProxyRoutes:
 
     @property
     def proxies(self) -> tuple[Proxy, ...]:
-        return tuple(
-            dict.fromkeys(proxy for proxies in self._of_scheme.values() for proxy in proxies)
-        )
+        return tuple(dict.fromkeys(chain.from_iterable(self._of_scheme.values())))
 
     def proxies_of(self, origin: Origin) -> tuple[Proxy, ...]:
         """Return the proxies for an origin, preferred first; empty if it needs none."""

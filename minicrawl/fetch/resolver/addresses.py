@@ -9,40 +9,30 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 Address = IPv4Address | IPv6Address
 
-_NOT_PUBLIC_4 = tuple(
-    map(
-        IPv4Network,
-        (
-            "0.0.0.0/8",  # this network
-            "10.0.0.0/8",  # private
-            "100.64.0.0/10",  # behind a carrier's NAT
-            "127.0.0.0/8",  # loopback
-            "168.63.129.16/32",  # a cloud's internal services, at a public address
-            "169.254.0.0/16",  # link-local, and the metadata of clouds
-            "172.16.0.0/12",  # private
-            "192.0.0.0/24",  # protocol assignments
-            "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # 6to4 relays, deprecated
-            "192.168.0.0/16",  # private
-            "198.18.0.0/15",  # benchmarks
-            "198.51.100.0/24",  # documentation
-            "203.0.113.0/24",  # documentation
-            "224.0.0.0/4",  # multicast
-            "240.0.0.0/4",  # reserved, and broadcast
-        ),
-    )
+_NOT_PUBLIC_4 = (
+    IPv4Network("0.0.0.0/8"),  # this network
+    IPv4Network("10.0.0.0/8"),  # private
+    IPv4Network("100.64.0.0/10"),  # behind a carrier's NAT
+    IPv4Network("127.0.0.0/8"),  # loopback
+    IPv4Network("168.63.129.16/32"),  # a cloud's internal services, at a public address
+    IPv4Network("169.254.0.0/16"),  # link-local, and the metadata of clouds
+    IPv4Network("172.16.0.0/12"),  # private
+    IPv4Network("192.0.0.0/24"),  # protocol assignments
+    IPv4Network("192.0.2.0/24"),  # documentation
+    IPv4Network("192.88.99.0/24"),  # 6to4 relays, deprecated
+    IPv4Network("192.168.0.0/16"),  # private
+    IPv4Network("198.18.0.0/15"),  # benchmarks
+    IPv4Network("198.51.100.0/24"),  # documentation
+    IPv4Network("203.0.113.0/24"),  # documentation
+    IPv4Network("224.0.0.0/4"),  # multicast
+    IPv4Network("240.0.0.0/4"),  # reserved, and broadcast
 )
 
 _GLOBAL_UNICAST_6 = IPv6Network("2000::/3")
-_NOT_PUBLIC_6 = tuple(
-    map(
-        IPv6Network,
-        (
-            "2001::/23",  # protocol assignments: Teredo, benchmarks, overlays
-            "2001:db8::/32",  # documentation
-            "3fff::/20",  # documentation
-        ),
-    )
+_NOT_PUBLIC_6 = (
+    IPv6Network("2001::/23"),  # protocol assignments: Teredo, benchmarks, overlays
+    IPv6Network("2001:db8::/32"),  # documentation
+    IPv6Network("3fff::/20"),  # documentation
 )
 
 # Prefixes that embed an IPv4 address, and the number of bits after it.

@@ -115,9 +115,8 @@ def wire_of(record: WarcRecord) -> Wire | None:
     """Return the heads of an exchange, and the facts of its connection; None without a head."""
     if (end := BLANK_LINE.search(record.block)) is None:
         return None
-    place, cipher = (
-        record.fields.get(name, "") for name in ("warc-ip-address", "warc-cipher-suite")
-    )
+    place = record.fields.get("warc-ip-address", "")
+    cipher = record.fields.get("warc-cipher-suite", "")
     protocols = tuple(filter(None, record.fields.get(WARC_PROTOCOL, "").split("\n")))
     return Wire(record.request, record.block[: end.end()], place, protocols, cipher)
 

@@ -62,15 +62,11 @@ def with_requests(records: Iterable[WarcRecord]) -> Iterator[WarcRecord]:
     waiting: WarcRecord | None = None
     for record in records:
         other, waiting = waiting, None
-        if (
-            other is not None
-            and {other.kind, record.kind} in _EXCHANGES
-            and other.url == record.url
-        ):
-            answer, request = (other, record) if record.kind == "request" else (record, other)
-            yield answer._replace(request=request.block)
-            continue
         if other is not None:
+            if {other.kind, record.kind} in _EXCHANGES and other.url == record.url:
+                answer, request = (other, record) if record.kind == "request" else (record, other)
+                yield answer._replace(request=request.block)
+                continue
             yield other
         waiting = record
     if waiting is not None:
