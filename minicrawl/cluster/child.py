@@ -25,8 +25,7 @@ from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import last_told, seeds_of
-from minicrawl.cluster.traffic.address_records import AddressRecords
-from minicrawl.cluster.traffic.addresses import ClusterShard
+from minicrawl.cluster.traffic.addresses import AddressRecords, ClusterShard
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
@@ -67,8 +66,6 @@ async def _serve(connection: "socket.socket") -> None:
 
 
 class ShardChild:
-    """The crawl of one shard, under the orders of its node."""
-
     def __init__(self) -> None:
         self.channel = PickleChannel(self._hear)
         self._crawl: Crawl | None = None

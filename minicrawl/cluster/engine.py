@@ -56,8 +56,6 @@ class KeyTaken(EngineError):
 
 
 class LogEntry(NamedTuple):
-    """An entry of a shard's log."""
-
     number: int
     content: bytes
 

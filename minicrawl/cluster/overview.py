@@ -70,8 +70,6 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterStatus:
-    """Status of a cluster, as told by its nodes and shards."""
-
     doing: str
     reason: str
     shards: int

@@ -164,8 +164,6 @@ class LeaseRecord(Record):
 
 
 class CrawlActivity(StrEnum):
-    """Activity of the whole crawl."""
-
     RUNNING = "running"
     PAUSED = "paused"
     STOPPED = "stopped"
@@ -212,8 +210,6 @@ class DesiredValue(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRecord(Record):
-    """Snapshot of a shard's store in the object store."""
-
     object: str
     entry: int  # the last entry of the shard's log that the snapshot includes
     size: int  # of the file, before compression

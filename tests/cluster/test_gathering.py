@@ -298,7 +298,10 @@ def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_p
     more = batch._replace(transfers=[one._replace(atoms=one.atoms + 1) for one in batch.transfers])
     hand.of(THERE).receive(more)
     hand.commit()
-    with pytest.raises(StoreError, match=rf"{more.atoms}\b.* {batch.atoms}\b"):
+    wrong, right = (
+        sum(one.atoms for one in sent.transfers) + sent.to_pot for sent in (more, batch)
+    )
+    with pytest.raises(StoreError, match=rf"{wrong}\b.* {right}\b"):
         gather_stores(hand.paths, tmp_path / "all.db")
     assert not (tmp_path / "all.db").exists()
 

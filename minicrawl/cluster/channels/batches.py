@@ -55,11 +55,6 @@ class TransferBatch(NamedTuple):
     to_pot: int = 0
     """Atoms from the sender's pot to the receiver's."""
 
-    @property
-    def atoms(self) -> int:
-        """Atoms of all transfers and for the pot."""
-        return sum(transfer.atoms for transfer in self.transfers) + self.to_pot
-
 
 def pack(batch: TransferBatch) -> bytes:
     # JSON rather than a format of our own: the engine compresses batches, so little is lost, and

@@ -53,13 +53,6 @@ class Shard:
         self.outbox = Outbox(books.ledger, pages.owner, posting)
         self._hops: dict[int, int] = {}
 
-    def apply(self, step: Step, now: float) -> list[Plan]:
-        """Apply one more step, and return the plans that were posted."""
-        plans = self.books.apply(step)
-        self.channels.apply(step)
-        self.saw(step, plans, now)
-        return plans
-
     def saw(self, step: Step, plans: Sequence[Plan], now: float) -> None:
         """Update the outbox after a step that was applied to books and channels."""
         match step.kind:

@@ -76,8 +76,6 @@ class PageIndex:
 
 
 class Hosts:
-    """Hosts of all shards, each once."""
-
     def __init__(self) -> None:
         self.rows: list[HostRow] = []
         self._ids: dict[str, int] = {}

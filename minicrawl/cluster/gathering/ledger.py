@@ -76,8 +76,6 @@ def retimed_measures(packed: bytes, terms: StoreTerms, before: Totals, now: Tota
 
 
 class GatheredLedger(PageTable):
-    """The pages of all shards, in one ledger."""
-
     def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
         """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
         self.state = np.concatenate([shard.state for shard in shards])

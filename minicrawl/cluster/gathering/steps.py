@@ -52,8 +52,6 @@ class GatheredTurn(NamedTuple):
 
 
 class ShardTurns:
-    """Last turns of all pages of a shard."""
-
     def __init__(self, shard: PageSource) -> None:
         self._path, self._connection = shard.store.path, shard.store.connection
         connection = self._connection
@@ -137,8 +135,6 @@ class ShardTurns:
 
 
 class _Log:
-    """Writer that numbers steps."""
-
     def __init__(self, out: StoreWriter, table: PageTable) -> None:
         self._out, self._table = out, table
         self.last = self.turns = 0

@@ -60,8 +60,6 @@ class NatsDelivery:
 
 
 class NatsBatches(NatsPart):
-    """Batches in one stream for all shards."""
-
     def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
         super().__init__(jetstream, streams)
         self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -79,8 +79,6 @@ _MOST_ERRORS = 10
 
 
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
-    """The engine of one crawl, with all its parts."""
-
     def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
         super().__init__(jetstream, streams)
         self.beats, self.name = NatsBeats(jetstream, streams), streams.name

@@ -57,8 +57,6 @@ class JetStreamRefusal(EngineError):
 
 
 class StoredMessage(NamedTuple):
-    """A message in a stream."""
-
     subject: str
     number: int
     headers: bytes

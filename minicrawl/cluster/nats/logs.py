@@ -131,6 +131,4 @@ class NatsLogs(NatsPart):
 
 
 class NatsPages(NatsLogs):
-    """Logs of kept pages: a second stream for each shard."""
-
     _kind = "pages"

@@ -54,8 +54,6 @@ class _Description(NamedTuple):
 
 
 class NatsObjects(NatsPart):
-    """Objects in a bucket in the format of `nats object`."""
-
     async def put_object(self, name: str, file: Path) -> None:
         before = await self._description(name)
         unique = token_hex(11)

@@ -22,8 +22,6 @@ NOTHING_LEFT = "nothing left to fetch"
 
 
 class CrawlState(CrawlView):
-    """A node's knowledge of the crawl, and what it concludes for all shards."""
-
     def __init__(self, engine: ClusterEngine, terms: TermsRecord, workers: int = 0) -> None:
         """`workers` is the number for each shard of a node, unless a user sets another."""
         super().__init__(terms)

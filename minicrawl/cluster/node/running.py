@@ -36,8 +36,6 @@ _NOTE_AFTER_S = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeConfig:
-    """Name of a node, and the folder of its shards."""
-
     name: str
     folder: Path
     most_shards: int = 1 << 16

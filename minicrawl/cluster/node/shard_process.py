@@ -46,8 +46,6 @@ class ShardJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardOrders:
-    """Orders for a running crawl."""
-
     paused: bool = False
     pages: int | None = None  # limit of fetched pages in total
     workers: int | None = None  # fetching processes

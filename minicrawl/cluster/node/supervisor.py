@@ -47,8 +47,6 @@ class HeldShard:
 
 
 class ShardSupervisor:
-    """Shards of one node: takes them, watches their crawls, and gives them back."""
-
     def __init__(
         self, engine: KeyValues, view: ClusterView, me: tuple[str, str], start: Start
     ) -> None:

@@ -28,8 +28,6 @@ _SLICE_BYTES = 1 << 10
 
 
 class EntryKind(IntEnum):
-    """Kind of a log entry."""
-
     MORE = 0
     """The next bytes of the current WAL."""
     FIRST = 1
@@ -39,8 +37,6 @@ class EntryKind(IntEnum):
 
 
 class ReplicaEntry(NamedTuple):
-    """An entry of the log."""
-
     kind: EntryKind
     offset: int
     """Position in the WAL, before compression."""

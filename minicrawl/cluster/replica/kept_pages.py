@@ -35,8 +35,6 @@ _HEAD = struct.Struct(">Q")
 
 
 class PieceKind(IntEnum):
-    """Kind of an entry."""
-
     MORE = 0
     """Bytes of the archive."""
     TAKEN = 1

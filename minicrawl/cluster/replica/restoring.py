@@ -29,8 +29,6 @@ _LEADERS = 10
 
 
 class Restored(NamedTuple):
-    """Result of `restore`."""
-
     entry: int
     """The last log entry that the store includes."""
     log_bytes: int

@@ -152,8 +152,6 @@ class ShardReplica:
 
 
 class _Snapshots:
-    """Snapshots of the file, taken while the crawl runs."""
-
     def __init__(self, shard: int, path: Path, taken: Restored, thread: EngineThread) -> None:
         self._shard, self._path, self._thread = shard, path, thread
         self.folded = taken

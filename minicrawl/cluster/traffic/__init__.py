@@ -1,7 +1,6 @@
 """The link of one shard to the others, in the process that crawls it.
 
-exchange         batches and facts to and from the other shards, through the engine
-traffic          sends batches after their commits, and posts the batches that arrive
-address_records  parts of each address's request rate, in the engine's keys
-addresses        the parts that this shard may use; marks foreign pages in the recorder
+exchange   batches and facts to and from the other shards, through the engine
+traffic    sends batches after their commits, and posts the batches that arrive
+addresses  the parts of addresses that this shard may use; marks foreign pages in the recorder
 """

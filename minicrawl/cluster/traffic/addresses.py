@@ -2,6 +2,10 @@
 
 The rate of the whole crawl (--max-rate) is shared like one more address, named `CRAWL`.
 
+The record of an address is a key of the engine, which the holders of shards read, and change only
+by compare-and-set on its revision. A broadcast tells a shard to examine an address. It may be lost,
+so shards examine shared addresses from time to time unasked.
+
 Laws: a shard uses no more than the record of an address says. It uses a part after the record has
 it, and stops using a part before the record drops it: in between, its requests keep to the
 smaller part. No shard waits for one that itself waits for a part. So all shards together ask an
@@ -18,15 +22,17 @@ from functools import lru_cache
 from random import sample
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 from minicrawl.cluster.assignment import AddressParts, shards_to_notify, with_own_part
 from minicrawl.cluster.cash_threshold import TELL_S
 from minicrawl.cluster.channels.batches import BatchError, Transfer
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
-from minicrawl.cluster.records import WHOLE, RecordError
+from minicrawl.cluster.engine import ClusterEngine, KeyTaken
+from minicrawl.cluster.node.following import listen, until_answered
+from minicrawl.cluster.records import WHOLE, AddressRecord, KeyEntry, RecordError
 from minicrawl.cluster.shared_settings import refuse_what_needs_one_machine
-from minicrawl.cluster.traffic.address_records import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
 from minicrawl.crawl.events import Warned
@@ -50,9 +56,55 @@ if TYPE_CHECKING:
     from minicrawl.crawl.record.recorder import Recorder
     from minicrawl.store.writer import StoreReplica
 
+ADDRESS_PREFIX, LOOK_PREFIX = "address.", "look."
+_LONGEST_NAME = 64
 IDLE_S = 10.0
 """Idle time after which a shared address is left to the other shards."""
 _CHECK_S = 0.1
+
+
+class AddressRecords:
+    """Parts of addresses, as the holder of a shard reads and changes them. Calls are retried."""
+
+    def __init__(self, engine: ClusterEngine, place: ShardPlace, generation: int) -> None:
+        self._engine, self._place, self.generation = engine, place, generation
+
+    async def read(self, address: str) -> tuple[AddressParts, int]:
+        """Return the parts and the revision of the record, or revision 0 if there is none."""
+        entry = await until_answered(lambda: self._engine.get(_key(address)))
+        if entry is None or (record := AddressRecord.of(entry)) is None:
+            return {}, 0
+        if (last := max(record.parts, default=0)) >= self._place.of:
+            raise RecordError(f"the cluster's key {entry.key} names shard {last}")
+        return record.parts, entry.revision
+
+    async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
+        """Change the record if this is its revision. Return False if it is not."""
+        content = AddressRecord(parts=parts).pack()
+        try:
+            await until_answered(lambda: self._engine.update(_key(address), content, revision))
+        except KeyTaken:
+            return False
+        return True
+
+    async def notify(self, address: str, shards: Iterable[int]) -> None:
+        """Tell the current holders of these shards to examine the address."""
+        for shard in shards:
+            await self._engine.broadcast(f"{LOOK_PREFIX}{shard}.at", address.encode())
+
+    async def listen(self, hear: Callable[[str], None]) -> None:
+        """Call `hear` with each address that the shard is told to examine, for ever."""
+
+        def hear_name(told: KeyEntry) -> None:
+            name = (told.value or b"").decode(errors="replace")
+            if len(name) <= _LONGEST_NAME:
+                hear(name)
+
+        await listen(self._engine, f"{LOOK_PREFIX}{self._place.number}.", hear_name)
+
+
+def _key(address: str) -> str:
+    return f"{ADDRESS_PREFIX}{quote(address, safe=':')}"
 
 
 class ShardAddresses:

@@ -35,8 +35,6 @@ MOST_REPEATED = 32
 
 
 class ShardTraffic:
-    """Sender and receiver of a shard's batches."""
-
     def __init__(
         self,
         context: "CrawlContext",

@@ -141,7 +141,9 @@ class ShardedCrawl:
             for receiver in shard.shard.outbox.due(now):
                 batch = shard.send(receiver, self._to_level[sender].pop(receiver, 0), now)
                 self._on_the_way.append(batch)
-                self._sent.setdefault((sender, receiver), []).append(batch.atoms)
+                self._sent.setdefault((sender, receiver), []).append(
+                    sum(transfer.atoms for transfer in batch.transfers) + batch.to_pot
+                )
                 self.traffic.batches += 1
                 self.traffic.transfers += len(batch.transfers)
             waits = waits or bool(shard.shard.outbox.due(inf))

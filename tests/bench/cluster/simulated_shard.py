@@ -100,9 +100,14 @@ class CrawledShard:
     def seed(self, seeds: Sequence[int], units: int) -> None:
         """Make these pages of the web known, with an endowment to share."""
         ids = self.pages.ids(seeds)
-        self.shard.apply(Step(StepKind.BORN, born=len(ids)), 0)
-        self.shard.apply(Step(StepKind.ENDOWED, spending=Spending(ids), amount=units), 0)
+        self._apply(Step(StepKind.BORN, born=len(ids)), 0)
+        self._apply(Step(StepKind.ENDOWED, spending=Spending(ids), amount=units), 0)
         self._richest.offer(ids)
+
+    def _apply(self, step: Step, now: float) -> None:
+        plans = self.shard.books.apply(step)
+        self.shard.channels.apply(step)
+        self.shard.saw(step, plans, now)
 
     def best(self) -> int | None:
         """Lease the richest waiting page."""
@@ -118,11 +123,11 @@ class CrawledShard:
         first = len(self.pages.of_web)
         foreign, own = self.pages.add_new(targets)
         if foreign:
-            self.shard.apply(Step(StepKind.BORN, page, foreign, amount=len(targets)), now)
+            self._apply(Step(StepKind.BORN, page, foreign, amount=len(targets)), now)
             strangers = range(first, first + foreign)
-            self.shard.apply(Step(StepKind.FOREIGN, spending=Spending(strangers)), now)
+            self._apply(Step(StepKind.FOREIGN, spending=Spending(strangers)), now)
         links = sorted(self.pages.ids(targets))
-        self.shard.apply(Step(StepKind.VISIT, page, own, Spending(links)), now)
+        self._apply(Step(StepKind.VISIT, page, own, Spending(links)), now)
         self._richest.offer(links)
         self._richest.release(page)
 
@@ -131,13 +136,13 @@ class CrawledShard:
         pot = max(0, self.ledger.virtual_page.pot)
         step = self.shard.sending(receiver, min(of_pot, pot))
         batch = self.shard.batch(step)
-        self.shard.apply(step, now)
+        self._apply(step, now)
         return batch
 
     def post(self, batch: TransferBatch, now: float) -> None:
         """Post a batch of another shard."""
         for step in self.shard.receipt(batch):
-            self.shard.apply(step, now)
+            self._apply(step, now)
             self._richest.offer(step.spending.links)
 
     def waiting_keys(self) -> Numbers:

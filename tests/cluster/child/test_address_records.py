@@ -10,8 +10,12 @@ from typing import Any, cast
 import pytest
 
 from minicrawl import Event, Warned
-from minicrawl.cluster.traffic.address_records import ADDRESS_PREFIX, AddressRecords
-from minicrawl.cluster.traffic.addresses import IDLE_S, ShardAddresses
+from minicrawl.cluster.traffic.addresses import (
+    ADDRESS_PREFIX,
+    IDLE_S,
+    AddressRecords,
+    ShardAddresses,
+)
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import FIRST, AddressPacing, address_delay
 from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
