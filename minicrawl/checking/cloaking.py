@@ -8,7 +8,6 @@ are tried: a server that knows crawlers by addresses, or cloaks by a script, is 
 
 name       User-Agent of a request: the crawler's or a browser's
 parts      compared parts of a response: the shingles of its text, and its links
-likeness   share of the stable content that both names get
 """
 
 from dataclasses import replace

@@ -53,8 +53,6 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cloaking:
-    """Responses to both names, and their differences."""
-
     url: str
     crawler: Sequence[PageAnswer]
     browser: Sequence[PageAnswer]

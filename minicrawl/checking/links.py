@@ -201,8 +201,6 @@ def _keep(store: Path, rows: list[CheckRow]) -> None:
 
 
 class _Styles:
-    """Reads style sheets for the files that they refer to."""
-
     def __init__(self, needed: Sources, reader: BodyReader) -> None:
         self._reader = reader
         self.urls = {url for url, of in needed.items() if any(kind == "style" for kind, _ in of)}

@@ -31,8 +31,6 @@ _DEEPEST = 8
 
 
 class MissingPages:
-    """Finds soft 404s: pages that look like a page that is missing in their folder."""
-
     def __init__(self, store: Path, fresh: Set[str], reader: BodyReader) -> None:
         self._store, self._fresh, self._reader = store, fresh, reader
         self.hops: list[Hops] = []

@@ -28,8 +28,6 @@ pruned if that frees `_WORTH` of it.
 
 
 class StoreWithArchive:
-    """Store that keeps the responses of a batch before it commits the batch."""
-
     def __init__(self, store: StoreWriter, keeping: ArchiveSinks) -> None:
         self._store, self._keeping = store, keeping
         self.connection, self.checkpoint = store.connection, store.checkpoint

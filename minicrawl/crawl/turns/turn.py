@@ -46,8 +46,6 @@ class Turn:
 
 
 class SuspendedTurns:
-    """State of pages between two leases of one turn; most pages have none."""
-
     def __init__(self) -> None:
         self._tries: dict[int, tuple[int, str | None]] = {}
         self._chains: dict[int, tuple[RedirectChain, int]] = {}
@@ -65,11 +63,9 @@ class SuspendedTurns:
         return Turn(lease, page, host, NO_PAGES, tries, request_url)
 
     def suspend(self, turn: Turn) -> None:
-        """Keep the state of a page that is requested again later."""
         self._tries[turn.page] = turn.tries, turn.request_url
 
     def redirected(self, page: PageId, chain: RedirectChain) -> None:
-        """Note a chain of redirects that leads to the page."""
         known, cookies_then = self._chains.get(page, (NO_CHAIN, self._cookies))
         self._chains[page] = known.joined(chain), cookies_then
 

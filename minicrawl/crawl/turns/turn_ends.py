@@ -86,8 +86,6 @@ class ListedPages:
 
 @dataclass(slots=True, eq=False)
 class TurnEnds:
-    """Ends the turns of pages, however their responses came."""
-
     settings: Settings
     settler: Settler
     introducer: PageIntroducer

@@ -22,8 +22,6 @@ ROUND_S = 0.004
 
 
 class LoopRounds:
-    """Lets pages continue in rounds of the event loop."""
-
     def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
         self._clock = clock
         self._is_running = False

@@ -92,8 +92,6 @@ class Reading:
 
 
 class PageParser:
-    """Runs the parsers of `minicrawl.web`, here or in a child process."""
-
     def __init__(
         self,
         options: ParseOptions,

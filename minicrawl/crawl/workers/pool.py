@@ -130,8 +130,6 @@ _NUMBERS = count(1)
 
 
 class WorkerProcess(ChildProcess):
-    """Child process that fetches and parses pages."""
-
     def __init__(self, config: WorkerConfig, silence_s: float, end_s: float) -> None:
         super().__init__(ChildJob(code=_CODE, config=config, silence_s=silence_s, end_s=end_s))
         self.load_shedder = LoadShedder()

@@ -178,8 +178,6 @@ def scorers_of(names: Sequence[str]) -> list[Scorer]:
 
 
 class PageScorer:
-    """Runs scorers in a child process."""
-
     def __init__(self, names: Sequence[str], within_s: float = SCORING_S) -> None:
         self._names = tuple(names)
         self._process = ParserProcess(within_s)
@@ -218,8 +216,6 @@ _THREADS = Path("/proc/self/task")
 
 
 class ProgramScorer:
-    """Runs the scorer of a Python program."""
-
     def __init__(self, score: OwnScorer) -> None:
         self._score, self._is_free = score, asyncio.Lock()
         self._last: asyncio.Future[object] | None = None  # the last call in a thread

@@ -151,8 +151,6 @@ AccessByOrigin = Mapping[Origin, OriginAccess]
 
 
 class LoginTransport:
-    """Wrapper that adds logins to another transport. It pauses before it repeats a request."""
-
     def __init__(self, transport: Transport, access: AccessByOrigin, pause_s: float) -> None:
         self._transport, self._pause_s = transport, pause_s
         self.aclose = transport.aclose

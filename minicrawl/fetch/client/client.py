@@ -35,8 +35,6 @@ PoolKey = tuple[Origin, Way]
 
 
 class IdleConnections:
-    """Idle connections by key, with their expiry times."""
-
     def __init__(self, limit: int, keep_s: float) -> None:
         self._limit = limit
         self._keep_s = keep_s
@@ -190,8 +188,6 @@ class HttpClient:
 
 
 class HttpResponseStream:
-    """Response whose head has arrived, with its body as a stream."""
-
     def __init__(
         self,
         head: Head,

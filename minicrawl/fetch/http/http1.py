@@ -63,8 +63,6 @@ def request_bytes(
 
 
 class ResponseParser:
-    """Parser of one response, fed as its bytes arrive."""
-
     def __init__(self, max_head_bytes: int, *, is_raw: bool = False) -> None:
         """With `is_raw`, `feed` returns the body as sent."""
         self._max_head_bytes, self._is_raw = max_head_bytes, is_raw

@@ -62,8 +62,6 @@ class ProxyWay(NamedTuple):
 
 
 class ProxyDialer(Dialer):
-    """Dialer through the proxies of `network`, or directly to a host without one."""
-
     def __init__(
         self, network: NetworkSettings, connector: Connector, tls_for: TlsFor, lookup: Lookup
     ) -> None:
