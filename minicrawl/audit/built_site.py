@@ -80,8 +80,7 @@ def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -
     from minicrawl.app import Crawl
     from minicrawl.config import Settings
 
-    chosen: dict[str, Any] = {"store": store, "scope": "host", "sitemaps": True}
-    chosen["requisites"] = requisites
+    chosen = dict[str, Any](store=store, scope="host", sitemaps=True, requisites=requisites)
     if store.exists():
         chosen["refresh"] = 1.0
     if not Path(site).is_dir():

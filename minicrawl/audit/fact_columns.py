@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from minicrawl.audit.noted_facts import REFERENCE, REFERENCE_KINDS, UrlKeys
 from minicrawl.audit.page_facts import LAYOUT
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store.derived.facts import FactsRow, facts_in_blocks
+from minicrawl.store.derived.facts import facts_in_blocks
 
 NO_TARGET, UNKNOWN = -1, -2
 _HEADS = ("canonical", "next", "prev")
@@ -30,14 +30,14 @@ class FactColumns:
     """Numbers of all pages by name, and the targets of their references."""
 
     def __init__(self, snapshot: Snapshot, keys: UrlKeys) -> None:
-        self._size, self._keys = len(snapshot), keys
+        self._size = len(snapshot)
         self.has = np.zeros(self._size, np.bool_)
         """Pages with facts; the others have 0 in all columns."""
         self.heads = dict[str, NDArray[np.int32]]()
         """Targets of head elements by name."""
         self.with_session = np.zeros(self._size, np.bool_)
         """Pages that a link with a session id leads to."""
-        self._versions = [np.empty((2, 0), np.int32)]
+        versions = [np.empty((2, 0), np.int32)]
         with TemporaryFile() as file:
             self._file = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._file)
@@ -50,25 +50,21 @@ class FactColumns:
             block[pages - first] = np.frombuffer(b"".join(row.numbers for row in rows), LAYOUT)
             for name in LAYOUT.names or ():
                 os.pwrite(self._file, block[name].tobytes(), self._place(name, first))
-            self._add_references(pages, rows)
-        self.alternates = np.concatenate(self._versions, axis=1)
+            givers = np.repeat(pages, [len(row.refs) // REFERENCE.itemsize for row in rows])
+            references = np.frombuffer(b"".join(row.refs for row in rows), REFERENCE)
+            targets = keys.pages(references["key"])
+            targets[targets < 0] = UNKNOWN
+            for kind, name in enumerate(REFERENCE_KINDS):
+                is_it = references["kind"] == kind
+                if name == "session":
+                    self.with_session[targets[is_it & (targets >= 0)]] = True
+                elif name not in _HEADS:
+                    versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
+                elif is_it.any():
+                    column = self.heads.setdefault(name, np.full(self._size, NO_TARGET, np.int32))
+                    column[givers[is_it]] = targets[is_it]
+        self.alternates = np.concatenate(versions, axis=1)
         """Pages, and the language version that each names, or `UNKNOWN`."""
-        self._versions.clear()
-
-    def _add_references(self, pages: NDArray[np.int32], rows: list[FactsRow]) -> None:
-        givers = np.repeat(pages, [len(row.refs) // REFERENCE.itemsize for row in rows])
-        references = np.frombuffer(b"".join(row.refs for row in rows), REFERENCE)
-        targets = self._keys.pages(references["key"])
-        targets[targets < 0] = UNKNOWN
-        for kind, name in enumerate(REFERENCE_KINDS):
-            is_it = references["kind"] == kind
-            if name == "session":
-                self.with_session[targets[is_it & (targets >= 0)]] = True
-            elif name not in _HEADS:
-                self._versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
-            elif is_it.any():
-                column = self.heads.setdefault(name, np.full(self._size, NO_TARGET, np.int32))
-                column[givers[is_it]] = targets[is_it]
 
     def number(self, name: str) -> NDArray[Any]:
         kind = LAYOUT[name]

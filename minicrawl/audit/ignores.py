@@ -27,7 +27,6 @@ class Ignore(NamedTuple):
     issue: str
     pattern: re.Pattern[str]
     until: date
-    reason: str
 
 
 def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
@@ -38,14 +37,14 @@ def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
             continue
         parts = line.split(maxsplit=_COLUMNS - 1)
         try:
-            issue, pattern, until, reason = parts
+            issue, pattern, until, _ = parts
             day = date.fromisoformat(until)
         except ValueError as error:
             expected = "write issue, pattern, day such as 2027-03-31, and reason"
             raise UsageError(f"{file}:{number}: {expected}") from error
         if not is_known(issue):
             raise UsageError(f"{file}:{number}: {issue!r} is not an issue")
-        ignores.append(Ignore(issue, re.compile(translate(pattern)), day, reason))
+        ignores.append(Ignore(issue, re.compile(translate(pattern)), day))
     return ignores
 
 

@@ -19,7 +19,7 @@ from zlib import crc32
 
 import numpy as np
 
-from minicrawl.audit.page_faults import FAULTS, faults_of
+from minicrawl.audit.page_faults import COMMENT, FAULTS, faults_of
 from minicrawl.web.encoding.labels import UTF_8, encoded_query
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
@@ -63,24 +63,23 @@ _TAG_NAMES = (
     r"h[1-6]|img|link|meta|a|html|form|base|iframe|source|video|audio|embed|object|button|input"
 )
 _RAW = r"script|style|template|title|textarea|noscript|svg"
-_COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
 # Each pattern begins with a plain "<", which is found ten times as fast as a choice of characters.
 _TOKEN = re.compile(
-    rf"<(?:{_COMMENT}"
+    rf"<(?:{COMMENT}"
     rf"|(?i:(?P<raw>{_RAW}){STOP}(?P<raw_said>{ATTRIBUTES})(?:>|\Z)"
     rf"(?P<content>(?:[^<]++|<(?!/(?P=raw){STOP}))*+)"
     rf"|(?P<name>{_TAG_NAMES}){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)))",
     re.ASCII,
 )
 _NOT_TEXT = re.compile(
-    rf"<(?:{_COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)|[^>]*+(?:>|\Z))", re.ASCII
+    rf"<(?:{COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)|[^>]*+(?:>|\Z))", re.ASCII
 )
 _TAG = re.compile(r"<[^>]*+(?:>|\Z)")
-_DOCTYPE = re.compile(rf"\s*+(?:<{_COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
+_DOCTYPE = re.compile(rf"\s*+(?:<{COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
 _H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
 _FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
-_HIDDEN = re.compile(rf"<(?:{_COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+))", re.ASCII)
+_HIDDEN = re.compile(rf"<(?:{COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+))", re.ASCII)
 _INSECURE_VALUE = re.compile(r"\(\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _INSECURE_STYLE = re.compile(r"(?:url\(|@import)\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _STYLE = re.compile(r"""\sstyle\s*+=\s*+(?:"[^"]*+"|'[^']*+')""", re.IGNORECASE)
@@ -204,11 +203,7 @@ class _Page:
 
     def facts(self, headers: Mapping[str, str], size: int) -> PageFacts:
         plain = unescaped(_NOT_TEXT.sub("\n", self._markup)).lower()
-        counts = self._counts | {
-            "titles": len(self._texts["title"]),
-            "descriptions": len(self._texts["description"]),
-            "h1s": len(self._texts["h1"]),
-        }
+        counts = self._counts | {f"{name}s": len(texts) for name, texts in self._texts.items()}
         titles = [text for name in ("title", "h1") for text in self._texts[name][:1]]
         counts |= faults_of(self._markup, self._url, headers, titles, self._lang, plain)
         # A sorted set: pages with the same long lines in another order are duplicates as well.

@@ -30,13 +30,13 @@ FAULTS = (
 )
 """Names of the counts."""
 
-_COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
+COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
 _FLAGS = re.IGNORECASE | re.ASCII
 
 
 def _without(*tags: str) -> re.Pattern[str]:
     names = "|".join(tags)
-    return re.compile(rf"<(?:{_COMMENT}|({names}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)", _FLAGS)
+    return re.compile(rf"<(?:{COMMENT}|({names}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)", _FLAGS)
 
 
 _UNSEEN = _without("script", "style", "template", "noscript")

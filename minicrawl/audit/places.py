@@ -46,16 +46,11 @@ def place_of(markup: str, url: str, issue: str, target: str) -> str:
     """
     at = _named_at(markup, url, target) if target else None
     if at is None:
-        at = next(
-            (
-                found.start()
-                for names, tag in _TAG_OF
-                if names.match(issue) and (found := tag.search(markup))
-            ),
-            None,
-        )
-    if at is None:
-        return ""
+        tags = (tag.search(markup) for names, tag in _TAG_OF if names.match(issue))
+        first = next(filter(None, tags), None)
+        if first is None:
+            return ""
+        at = first.start()
     begin = max(markup.rfind("<", 0, at + 1), at - _LONGEST_TAG)
     end = markup.find(">", at)
     tag = " ".join(markup[begin : len(markup) if end < 0 else end + 1].split())

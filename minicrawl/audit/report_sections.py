@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from minicrawl.audit.checks import ERROR, NOTICE, SEVERITIES, WARNING, all_checks
+from minicrawl.audit.checks import ERROR, NOTICE, WARNING, all_checks
 from minicrawl.audit.findings import (
     AuditChange,
     Cause,
@@ -86,17 +86,11 @@ def _first_page(
     number = Counter[str]()
     for issue in issues:
         number[issue.severity] += counts[issue.issue]
-    tones = {ERROR: "error", WARNING: "warning", NOTICE: ""}
     tiles = [
         Tile("pages without errors", share, f"{sound:,} of {total:,}", "good"),
         *(
-            Tile(
-                f"{name}s to mend" if name != NOTICE else "worth a look",
-                f"{number[name]:,}",
-                _MEANS[name],
-                tones[name],
-            )
-            for name in SEVERITIES
+            Tile(name, f"{number[severity]:,}", means, tone)
+            for severity, name, means, tone in _TILES
         ),
     ]
     if change is not None:
@@ -109,8 +103,8 @@ def _first_page(
     return ReportSection("What to do first", means, columns, rows, len(rows), True, tiles)
 
 
-_MEANS = {
-    ERROR: "readers or search engines do not get the page",
-    WARNING: "they get it late, or in a bad state",
-    NOTICE: "may be intended",
-}
+_TILES = (
+    (ERROR, "errors to mend", "readers or search engines do not get the page", "error"),
+    (WARNING, "warnings to mend", "they get it late, or in a bad state", "warning"),
+    (NOTICE, "worth a look", "may be intended", ""),
+)

@@ -50,7 +50,6 @@ class SiteIndex:
         """Address of each network."""
 
     def site(self, host: int) -> int:
-        """Return the number of the host's site."""
         if host >= len(self._sites):
             self.grow()
         number = self._sites[host]
@@ -98,7 +97,6 @@ class SiteIndex:
         return differ
 
     def sites(self, hosts: Hosts) -> Hosts:
-        """Return the numbers of the hosts' sites."""
         self.grow()
         unknown = np.unique(hosts[self.known_sites(hosts) == UNKNOWN])
         for host in unknown.tolist():
@@ -193,7 +191,6 @@ class Accounts(NamedTuple):
 
 
 def add(sums: array[int], places: NDArray[np.uint32], atoms: NDArray[np.int64]) -> None:
-    """Add the atoms to the sums at these places."""
     np.add.at(np.frombuffer(sums, dtype=np.int64), places, atoms)
 
 

@@ -55,9 +55,6 @@ class Novelty(NamedTuple):
     """True if the page says nothing new, or cannot be compared yet."""
 
 
-_NEW = Novelty(None, True, False)
-
-
 @dataclass(slots=True)
 class Watched:
     """State of a host that has repeated something."""
@@ -109,7 +106,7 @@ class NoveltyTracker:
         if had_title:
             self._watch(host).titles |= title_bit(parsed.title)
         elif host not in self._hosts and first is None:
-            return _NEW
+            return Novelty(None, is_new=True, is_barren=False)
         is_incomparable = had_title and (
             not parsed.text or self._seen.first(host, _COMPARED, title, page) is None
         )

@@ -196,7 +196,6 @@ class AddressPacing:
         address.alone_until = 0.0
 
     def end(self, name: str) -> None:
-        """Note the end of a request."""
         address = self._addresses[name]
         address.in_use -= 1
         if address.waiting:

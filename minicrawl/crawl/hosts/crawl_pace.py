@@ -126,7 +126,6 @@ class CrawlPace:
             self._free_at = max(self._free_at, now) + pause_s
 
     def receive(self, fetched: FetchResult, now: float) -> None:
-        """Note a response."""
         if self._rates.bytes and self._share and isinstance(fetched, Response | Refused):
             pause_s = fetched.wire_bytes / (self._rates.bytes * self._share)
             self._free_at = max(self._free_at, now) + pause_s

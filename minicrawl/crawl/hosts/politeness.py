@@ -117,7 +117,6 @@ class HostTable(dict[int, Host]):
             self.addresses.end(host.address)
 
     def hear(self, host: Host, fetched: FetchResult, now: float) -> None:
-        """Note the result of a request."""
         host.hear(fetched)
         for pace in filter(None, (self.pace, host.shared.pace)):
             pace.receive(fetched, now)
@@ -207,7 +206,6 @@ def change_pace(hosts: HostTable, politeness: Politeness, clock: Clock) -> None:
 def hosts_of(
     settings: Settings, origins: Sequence[str], resume: Callable[[int], None], clock: Clock
 ) -> HostTable:
-    """Return the hosts of a crawl."""
     politeness, targets = settings.politeness, resolve_targets(settings)
     hosts = HostTable(politeness, resume, origins, address_delay(politeness, targets))
     hosts.pace, hosts.clock = CrawlPace.of(politeness, clock), clock

@@ -93,7 +93,6 @@ class SitemapRevisits:
         self._sitemaps = 0
 
     def of(self, host: int) -> Mapping[str, ReadSitemap]:
-        """Return the sitemaps that the host led to."""
         return self._of_host.get(host, {})
 
     def asked(self, host: int, url: str, now: float) -> ReadSitemap:
@@ -107,7 +106,6 @@ class SitemapRevisits:
         return sitemap
 
     def count_request(self, host: int) -> None:
-        """Count a request for a page of the host."""
         if host in self._requests:
             self._requests[host] += 1
 

@@ -161,7 +161,6 @@ class RequestSlots:
 
     @property
     def free(self) -> int:
-        """Number of free slots."""
         return self._most - self._under_way + self._turns.idle
 
     def has_room(self, host: int, standing: Standing) -> bool:

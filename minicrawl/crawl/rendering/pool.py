@@ -48,7 +48,6 @@ _TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
 the page's time limit, and seconds on top.
 """
 _CODE = "from minicrawl.crawl.rendering.worker import main; main()"
-_ENDED = NotRendered("its browser ended", may_pass=True)
 
 Answer = Callable[[ResourceRequest], Awaitable[Resource]]
 
@@ -107,7 +106,7 @@ class RenderSlot:
             is_done = isinstance(result, Rendered)
             return result
         except (ChildLost, TimeoutError):
-            return _ENDED
+            return NotRendered("its browser ended", may_pass=True)
         finally:
             self.activity.end(number)
             if not is_done:

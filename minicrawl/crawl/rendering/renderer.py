@@ -71,16 +71,14 @@ class RenderPolicy:
         """Number of pages rendered, and of those that gained."""
 
     def is_worth(self, host: str, scripting: Scripting) -> bool:
-        if self._is_for_replay:
-            rendered, gained = self._known.get((host, scripting.signature), (0, 0))
-            return scripting.signature != 0 and (rendered < TRIES[scripting.kind] or gained > 0)
-        if scripting.kind is ScriptKind.NONE:
-            return False
-        rendered, gained = self._known.get((host, 0), (0, 0))
-        if not gained and rendered >= HOST_TRIES:
-            return False
         rendered, gained = self._known.get((host, scripting.signature), (0, 0))
-        return rendered < TRIES[scripting.kind] or gained >= WORTH * rendered
+        is_untried = rendered < TRIES[scripting.kind]
+        if self._is_for_replay:
+            return scripting.signature != 0 and (is_untried or gained > 0)
+        of_host, gained_of_host = self._known.get((host, 0), (0, 0))
+        if scripting.kind is ScriptKind.NONE or (of_host >= HOST_TRIES and not gained_of_host):
+            return False
+        return is_untried or gained >= WORTH * rendered
 
     def learn(self, host: str, scripting: Scripting, *, has_gained: bool) -> None:
         for key in {(host, 0), (host, scripting.signature)}:

@@ -84,7 +84,6 @@ class DeadTargets:
         self._wait(page).appendleft(page)
 
     def end(self, page: PageId) -> None:
-        """End the turn of a page."""
         self._pages.discard(page)
 
     def look_again(self, host: int) -> None:

@@ -145,7 +145,6 @@ class WatchedPages:
         return list(zip((-worths[best]).tolist(), pages.tolist(), strict=True))
 
     def waiting_of(self, host: int) -> int:
-        """Return the number of waiting pages of the host."""
         return self._waiting_of.get(host, 0)
 
     def list_paid(
