@@ -33,8 +33,6 @@ _SINGLE_MACHINE_OPTIONS = {
 
 
 class ClusterCrawl(Companion):
-    """`crawl` as one node of a cluster."""
-
     options = (
         click.option(
             "--shards",

@@ -68,8 +68,6 @@ class LogSpan(NamedTuple):
 
 
 class BatchDelivery(Protocol):
-    """A batch that has arrived for a shard."""
-
     @property
     def packed(self) -> bytes:
         """The bytes of `channels.pack`, unchecked."""
@@ -82,8 +80,6 @@ class BatchDelivery(Protocol):
 
 
 class ShardLogs(Protocol):
-    """The logs of all shards."""
-
     async def log_span(self, shard: int) -> LogSpan:
         """Return the first and last number of the log."""
 

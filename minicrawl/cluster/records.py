@@ -72,18 +72,11 @@ class Record:
         try:
             if len(content) > MOST_BYTES:
                 raise ValueError(f"{len(content):,} bytes exceed the limit")
-            values = json.loads(content)
-            given = [
-                declared
-                for declared in fields(cls)
-                if declared.name in values or declared.default is MISSING
-            ]
-            return cls(
-                **{
-                    declared.name: _checked(declared.type, values[declared.name])
-                    for declared in given
-                }
-            )
+            values, checked = json.loads(content), dict[str, Any]()
+            for row in fields(cls):
+                if row.name in values or row.default is MISSING:
+                    checked[row.name] = _checked(row.type, values[row.name])
+            return cls(**checked)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
 

@@ -123,7 +123,8 @@ class ShardCrawl:
             queue = cast("ByKey | ByGroup", leases.queue)
             self.level = AdmissionThreshold(frontier, lambda: queue.leased, self._pages_soon)
             leases.admits = self.level.admits
-            self._update_order = queue.look
+            if order.strategy == "siblings":  # else the keys are always the latest
+                self._update_order = cast("ByGroup", queue).look
 
     def _interval_s(self, usual_s: float) -> float:
         """Return the current wait; `usual_s` is the wait in an old crawl."""

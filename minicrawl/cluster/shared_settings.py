@@ -70,7 +70,6 @@ _OF_ONE_MACHINE = {
 """Settings that a cluster refuses, and why."""
 USUAL: dict[str, object] = {"keep": "none"}
 """Defaults that differ in a cluster: archived pages would all go through the servers."""
-_TERMS = "the terms of this cluster"
 LIVE = frozenset(("pages", *OF_A_RUN))
 """Settings that may change while the crawl runs."""
 
@@ -106,7 +105,7 @@ def effective_settings(
     `own` has the settings given to the node itself. They allow the terms to weaken politeness as
     far as they do themselves.
     """
-    named = from_store(_TERMS, terms.settings)
+    named = from_store("the terms of this cluster", terms.settings)
     shared = {
         name: given
         for name, given in named.items()

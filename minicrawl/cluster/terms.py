@@ -1,9 +1,8 @@
 """Terms that all nodes of a crawl agree on before it begins: shards, settings, seeds.
 
 Laws: the first caller begins the crawl, and all others join it. A request that contradicts the
-terms is refused in one line, and changes nothing. The engine has no secrets of users: credentials
-of logins and proxies are set on each node. So are settings that touch a node's machine or weaken
-politeness, since anybody with write access to the engine can change the terms.
+terms is refused in one line, and changes nothing. Each node keeps its secrets to itself (see
+`shared_settings`).
 """
 
 import asyncio

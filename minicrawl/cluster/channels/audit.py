@@ -50,11 +50,8 @@ def missing(statements: Sequence[Statement]) -> int:
 
     The result is 0 for statements of one moment or of several: cash under way is included.
     """
-    minted, held = (
-        sum(statement.minted for statement in statements),
-        sum(statement.held for statement in statements),
-    )
-    return minted - held - under_way(statements)
+    unheld = sum(statement.minted - statement.held for statement in statements)
+    return unheld - under_way(statements)
 
 
 def faults(

@@ -49,16 +49,6 @@ class Posting:
     again_s: float = 15.0
 
 
-class _Waiting:
-    """Pages for one shard, in the order in which they began to wait."""
-
-    __slots__ = ("pages", "since")
-
-    def __init__(self, since: float) -> None:
-        self.pages: dict[int, None] = {}
-        self.since = since
-
-
 class Outbox:
     """Foreign pages that wait to be sent, by owner."""
 
@@ -68,21 +58,24 @@ class Outbox:
         """`owner` returns the shard of a foreign page."""
         self._ledger, self._owner = ledger, owner
         self._posting = posting or Posting()
-        self._waiting: dict[int, _Waiting] = {}
+        # By receiver: its pages, in the order in which they came, and the time of the first.
+        self._waiting: dict[int, dict[int, None]] = {}
+        self._since: dict[int, float] = {}
 
     def __len__(self) -> int:
-        return sum(len(waiting.pages) for waiting in self._waiting.values())
+        return sum(map(len, self._waiting.values()))
 
     @property
     def atoms(self) -> int:
         keys = self._ledger.key
-        return sum(keys[page] for waiting in self._waiting.values() for page in waiting.pages)
+        return sum(keys[page] for waiting in self._waiting.values() for page in waiting)
 
     def restore(self, now: float, unsent: Iterable[int] = ()) -> None:
         """Refill the outbox from a loaded ledger; `unsent` pages have never been sent."""
         flags = np.frombuffer(self._ledger.flags, dtype=np.uint8)
         keys = np.frombuffer(self._ledger.key, dtype=np.int64)
         self._waiting.clear()
+        self._since.clear()
         self.paid(np.flatnonzero((flags == FOREIGN) & (keys > 0)).tolist(), now)
         self.tell(sorted(unsent), now)
 
@@ -95,18 +88,17 @@ class Outbox:
         for page in pages:
             if self._ledger.flags[page] == FOREIGN:
                 receiver = self._owner(page)
-                if receiver not in self._waiting:
-                    self._waiting[receiver] = _Waiting(now)
-                self._waiting[receiver].pages[page] = None
+                self._since.setdefault(receiver, now)
+                self._waiting.setdefault(receiver, {})[page] = None
 
     def sent(self, receiver: int, pages: Iterable[int], now: float) -> None:
         """Remove `pages`, whose cash has left. There are none if only the pot sent something."""
-        waiting = self._waiting.pop(receiver, _Waiting(now))
+        waiting = self._waiting.pop(receiver, {})
+        self._since.pop(receiver, None)
         for page in pages:
-            waiting.pages.pop(page, None)
-        if waiting.pages:
-            waiting.since = now
-            self._waiting[receiver] = waiting
+            waiting.pop(page, None)
+        if waiting:
+            self._waiting[receiver], self._since[receiver] = waiting, now
 
     def due(self, now: float, longest_s: float = inf) -> list[int]:
         """Return the receivers for which a batch is due. No page waits longer than `longest_s`."""
@@ -114,7 +106,7 @@ class Outbox:
         return [
             receiver
             for receiver, waiting in self._waiting.items()
-            if len(waiting.pages) >= size or now - waiting.since >= wait_s
+            if len(waiting) >= size or now - self._since[receiver] >= wait_s
         ]
 
     def next_for(
@@ -122,8 +114,7 @@ class Outbox:
     ) -> list[int]:
         """Return the pages of the next batch, ascending: as many as fit, but at least one."""
         chosen: list[int] = []
-        waiting = self._waiting.get(receiver)
-        for page in waiting.pages if waiting else ():
+        for page in self._waiting.get(receiver, ()):
             most_bytes -= url_bytes(page)
             if chosen and most_bytes < 0:
                 break

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.opic.ledger.channels import shard_of
-from minicrawl.store.records import HostRow, UrlRow
+from minicrawl.store.records import HostRow
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host as host_of_url
 
@@ -95,26 +95,3 @@ class Hosts:
 
 def owner_of(origin: str, shards: int) -> int:
     return shard_of(site(host_of_url(f"{origin}/")), shards)
-
-
-class PagesUnknownToOwners:
-    """Common pages that links lead to, but that their owners have not heard of."""
-
-    def __init__(self, first: int) -> None:
-        self._first = first
-        self._rows: dict[bytes, UrlRow] = {}
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    @property
-    def rows(self) -> Iterable[UrlRow]:
-        return self._rows.values()
-
-    def page(self, digest: bytes, row: UrlRow) -> int:
-        """Return the page of a URL. A page has the least depth that any shard knows."""
-        known = self._rows.get(digest)
-        number = self._first + len(self._rows) if known is None else known.id
-        if known is None or row.depth < known.depth:
-            self._rows[digest] = row._replace(id=number)
-        return number

@@ -91,14 +91,12 @@ def _merged(
     gathered = GatheredLedger(shards, terms, unknown)
     broken = gathered.break_circles()
     in_outboxes = sum(map(gathered.receive_outbox, shards))
-    in_batches, posted = (
-        0,
-        {
-            (sender, shard.store.number): end.number
-            for shard in shards
-            for sender, end in shard.statement.received.items()
-        },
-    )
+    in_batches = 0
+    posted = {
+        (sender, shard.store.number): end.number
+        for shard in shards
+        for sender, end in shard.statement.received.items()
+    }
     for shard in shards:
         for receiver, batches in shard.sent.items():
             for step, _ in batches[posted.get((shard.store.number, receiver), 0) :]:

@@ -19,7 +19,6 @@ from minicrawl.cluster.gathering.common_pages import (
     Hosts,
     Numbers,
     PageIndex,
-    PagesUnknownToOwners,
     digests,
     owner_of,
 )
@@ -137,17 +136,22 @@ def number_pages(
     if (twice := index.twice()) is not None:
         first, other = (tables.url_of(out.connection, page) for page in twice)
         raise StoreError(f"{first} was born in two shards" + (f", as {other}" * (first != other)))
-    unknown = PagesUnknownToOwners(shards[-1].own.stop)
+    unknown, first_unknown = dict[bytes, UrlRow](), shards[-1].own.stop
     for count, shard in enumerate(shards, 1):
         for ids, urls in _urls(shard, shard.is_foreign):
             hashes = digests(urls.hosts, urls.paths)
             pages = index.find(hashes)
             for place in np.flatnonzero(pages == UNKNOWN).tolist():
-                row = UrlRow(UNKNOWN, urls.hosts[place], urls.paths[place], urls.depths[place])
-                pages[place] = unknown.page(hashes[place].tobytes(), row)
+                number = first_unknown + len(unknown)
+                row = UrlRow(number, urls.hosts[place], urls.paths[place], urls.depths[place])
+                page = unknown.setdefault(hashes[place].tobytes(), row)
+                # A page has the least depth that any shard knows.
+                least = min(page.depth, row.depth)
+                unknown[hashes[place].tobytes()] = page._replace(depth=least)
+                pages[place] = page.id
             shard.pages[ids] = pages
         part(progress, 0.5, 1)(count / len(shards))
-    for block in blocks(unknown.rows):
+    for block in blocks(unknown.values()):
         out.commit(Batch(urls=block))
     out.commit(Batch(hosts=hosts.rows))
     return len(unknown)

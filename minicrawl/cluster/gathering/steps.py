@@ -149,20 +149,16 @@ class _Log:
 
     def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
         """Write turns, and note which step has each page's links."""
-        steps, values, written = (
-            list[PackedStep](),
-            list[tuple[int, int, int]](),
-            list[WrittenRow](),
-        )
+        steps: list[PackedStep] = []
+        values: list[tuple[int, int, int]] = []
         for seq, turn in enumerate(turns, start=self.last + 1):
             steps.append((seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending))
             if turn.spending is not None:
                 self._table.spent[turn.page] = seq
             if turn.value is not None:
                 values.append((seq, turn.page, turn.value))
-            if turn.written is not None:
-                written.append(turn.written)
         add_merged(self._out, steps, values)
+        written = (turn.written for turn in turns if turn.written is not None)
         for block in blocks(written, _WRITTEN_AT_ONCE):
             self._out.commit(Batch(written=block))
         self.last += len(turns)

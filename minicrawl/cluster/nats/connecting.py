@@ -97,11 +97,9 @@ class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
             while True:
                 answer = json.loads((await answers.next_msg(_ASK_S)).data)
                 config = answer["data"]["jetstream"].get("config", {})
-                name, version = (
-                    answer["server"]["name"],
-                    as_text(as_version(answer["server"]["ver"])),
-                )
-                servers.append(ServerFacts(name, version, bool(config.get("sync_always"))))
+                server, syncs = answer["server"], bool(config.get("sync_always"))
+                version = as_text(as_version(server["ver"]))
+                servers.append(ServerFacts(server["name"], version, syncs))
         with suppress(Error):
             await answers.unsubscribe()
         name = str(client._server_info.get("server_name", "?"))

@@ -39,9 +39,8 @@ def authentication(settings: ClusterAccess) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"NATS_CREDS={creds} cannot be read: {error}") from error
     first = next(filter(None, lines), "")
-    seed, is_plain = (
-        (first, True) if first.startswith(_SEED_OF_USER) else (_after(_SEED, lines), False)
-    )
+    is_plain = first.startswith(_SEED_OF_USER)
+    seed = first if is_plain else _after(_SEED, lines)
     if not is_plain and not (_after(_JWT, lines) and seed):
         raise UsageError(
             f"NATS_CREDS={creds} has no credentials: it needs the JWT and the seed of a user, "

@@ -64,8 +64,6 @@ class StoredMessage(NamedTuple):
 
 
 class JetStreamClient:
-    """Client that repeats requests over one connection until they are answered."""
-
     def __init__(self, client: Client, settings: ClusterAccess) -> None:
         self.client = client
         self.denied: str | None = None

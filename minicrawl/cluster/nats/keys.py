@@ -158,8 +158,6 @@ class NatsKeys(NatsPart):
 
 
 class NatsBeats(NatsKeys):
-    """`BeatKeys` in a bucket of its own."""
-
     @property
     def _bucket(self) -> Bucket:
         return self._streams.beats

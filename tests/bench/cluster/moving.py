@@ -98,7 +98,7 @@ def moves(folder: Path, pages: int, number: int) -> Iterator[str]:
     ):
         yield row(name, *(f"{value:.1f}" for value in (median(values), min(values), max(values))))
     yield ""
-    yield f"The node of the shard takes {memory / 1e6:,.0f} MB, including its spare process."
+    yield f"The node of the shard takes {memory / 1e6:,.0f} MB."
 
 
 def _owner(at: str, place: ShardPlace) -> int:
