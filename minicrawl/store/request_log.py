@@ -30,7 +30,7 @@ class LoggedRequest(NamedTuple):
 
 
 def last_values(
-    connection: Connection, name: Literal["status", "detail", "at"], ids: Sequence[int]
+    connection: Connection, name: Literal["status", "detail", "at", "elapsed_s"], ids: Sequence[int]
 ) -> list[Any]:
     """Return a column of the last request for each of these pages, in this order, or None."""
     query = f"SELECT {name} FROM fetches WHERE page = value ORDER BY id DESC LIMIT 1"

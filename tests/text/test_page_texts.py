@@ -88,6 +88,8 @@ def test_an_export_has_facts_of_the_page_in_columns(
     duckdb = pytest.importorskip("duckdb")
     place = tmp_path / "pages.parquet"
     printed(capsys, "export", place, "--with", FACTS, "--store", store)
+    (seconds,) = (row["seconds"] for row in exported(capsys, store, "seconds") if row["status"])
+    assert 0 <= seconds < 60
     types = duckdb.sql(f"SELECT page_id, crawl_order, bytes FROM '{place}'").types
     assert set(map(str, types)) == {"BIGINT"}
     whole = printed(capsys, "page", URLS[0], "--text", "--store", store).removesuffix("\n")

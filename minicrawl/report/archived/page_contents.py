@@ -18,12 +18,13 @@ from minicrawl.report.archived.usage import UsageOfPages, stated
 from minicrawl.report.files.content_columns import CONTENTS, Content
 from minicrawl.report.selected_pages import Block
 from minicrawl.report.snapshot import Snapshot, page_of
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, request_log, tables
 from minicrawl.web.robots.usage import PURPOSES
 
 NO_FIELDS: Mapping[str, str] = {}
-USAGE, PAGE_ID, CRAWL_ORDER, TEXT_HASH = "usage", "page_id", "crawl_order", "text_hash"
-_OF_STORE = frozenset((USAGE, PAGE_ID, CRAWL_ORDER))
+USAGE, PAGE_ID, CRAWL_ORDER, SECONDS = "usage", "page_id", "crawl_order", "seconds"
+TEXT_HASH = "text_hash"
+_OF_STORE = frozenset((USAGE, PAGE_ID, CRAWL_ORDER, SECONDS))
 """Columns with a value also for pages that were not kept."""
 _PROCESSES = 2
 """Number of processes that extract texts; with the reading process they keep two cores busy."""
@@ -101,10 +102,12 @@ class _StoreColumns:
         if USAGE in self._names:
             said = self._usage.of(url, page)
             values[USAGE] = {purpose: stated(said.get(purpose)) for purpose in PURPOSES}
-        if self._names & {PAGE_ID, CRAWL_ORDER}:
+        if self._names - {USAGE}:
             number = page_of(self._snapshot, url)
             values[PAGE_ID] = number
             values[CRAWL_ORDER] = int(self._order[number]) or None if len(self._order) else None
+            times = request_log.last_values(self._snapshot.connection, "elapsed_s", [number])
+            values[SECONDS] = None if times[0] is None else round(times[0], 3)
         return values
 
 

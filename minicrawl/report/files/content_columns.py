@@ -14,7 +14,7 @@ from minicrawl.web.robots.usage import PURPOSES
 if TYPE_CHECKING:
     from minicrawl.report.archived.page_versions import PageVersion
 
-Content = str | int | list[dict[str, object]] | dict[str, object]
+Content = str | int | float | list[dict[str, object]] | dict[str, object]
 """Value of a column of contents."""
 
 
@@ -79,6 +79,7 @@ CONTENTS = {
         is_short=True,
         type="BIGINT",
     ),
+    "seconds": ContentColumn("duration of the last request", is_short=True, type="DOUBLE"),
     "text_hash": ContentColumn(
         "SHA-256 of the main text, or of the whole text if there is no main text", is_short=True
     ),
