@@ -52,11 +52,6 @@ def short_time(iso: str) -> str:
     return shown.removeprefix(time.strftime("%Y-", time.gmtime()))
 
 
-def show_lines(lines: Sequence[str]) -> None:
-    for line in lines:
-        click.echo(line)
-
-
 _GAP = "  "
 _NOTHING = ("", "-")
 _HOST_KEPT = 1 / 2

@@ -66,10 +66,8 @@ def store_option_for(
                     gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(rest))
                     read = stack.enter_context(gathered)
                 else:
-                    read, is_usual = (
-                        loaded.settings.storing.store,
-                        loaded.origins["store"] == DEFAULT,
-                    )
+                    read = loaded.settings.storing.store
+                    is_usual = loaded.origins["store"] == DEFAULT
                     if is_usual and not read.exists() and DEMO_STORE.exists():
                         read = DEMO_STORE
                 if not rest.get("graph"):

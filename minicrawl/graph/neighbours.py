@@ -75,7 +75,9 @@ class Neighbours:
         is_swapped = degrees[node] > degrees[other]
         node, other = np.where(is_swapped, other, node), np.where(is_swapped, node, other)
         count, ends = 0, np.cumsum(degrees[node])
-        for first, last in _blocks(ends):
+        # Rows with about `_AT_ONCE` neighbours together.
+        cuts = np.searchsorted(ends, np.arange(_AT_ONCE, int(ends[-1]), _AT_ONCE)) + 1
+        for first, last in pairwise(np.unique([0, *cuts, len(ends)]).tolist()):
             rows = np.arange(first, last)
             each = np.repeat(rows, degrees[node[rows]])
             third = self._gathered(starts, node[rows])
@@ -185,13 +187,6 @@ def are_among(keys: Keys, known: Keys) -> Mask:
     places = np.searchsorted(known, keys).clip(max=len(known) - 1)
     is_known: Mask = known[places] == keys
     return is_known
-
-
-def _blocks(ends: Keys) -> list[tuple[int, int]]:
-    """Return ranges of rows with about `_AT_ONCE` neighbours; `ends` are sums of their numbers."""
-    cuts = np.searchsorted(ends, np.arange(_AT_ONCE, int(ends[-1]), _AT_ONCE)) + 1
-    bounds = np.unique([0, *cuts, len(ends)]).tolist()
-    return list(pairwise(bounds))
 
 
 def _both_ways(keys: Keys) -> Keys:

@@ -324,10 +324,8 @@ class Finder:
         first = CANDIDATES - len(hits[:WITH_ALL])
         results = ordered(*hits[:WITH_ALL], *lacking[:first])
         places = [place for place, (one, _) in enumerate(results, 1) if one.about.page in with_all]
-        results, last = (
-            results[: places[-1]] if places else [],
-            results[places[-1] if places else 0 :],
-        )
+        end = places[-1] if places else 0
+        results, last = results[:end], results[end:]
         for at in range(WITH_ALL, count, WITH_ALL):
             results += ordered(*hits[at : min(at + WITH_ALL, count)])
         if len(hits) > count:

@@ -56,8 +56,6 @@ class RunCounter:
                 self.absent += state is State.NOT_FOUND
             case Delayed(url=url):
                 self.in_flight.pop(url, None)
-            case _:
-                pass
 
     def richest(self) -> list[tuple[str, float]]:
         """Return the pages in flight with the most cash."""
@@ -135,8 +133,6 @@ class DisplayState:
                 self.budget = replace(self.budget, pages=pages)
             case Checking(done=done, all=all_, noun=noun):
                 self.checks = f"{done:,} of {counted(all_, noun)} checked"
-            case _:
-                pass
 
     def fetched(self, progress: Progress) -> str:
         most = self._most_pages(progress)

@@ -316,14 +316,11 @@ def _showing_ranks(shown: Lines, stack: ExitStack) -> events.Listener:
     reports: list[Callable[[float], None]] = []
 
     def hear(event: events.Event) -> None:
-        match event:
-            case events.Converging(done=done):
-                if not reports:
-                    shown.close()
-                    reports.append(stack.enter_context(progress("ranks")))
-                reports[0](done)
-            case _:
-                pass
+        if isinstance(event, events.Converging):
+            if not reports:
+                shown.close()
+                reports.append(stack.enter_context(progress("ranks")))
+            reports[0](event.done)
 
     return hear
 

@@ -186,10 +186,8 @@ class WatchedPages:
 
     def _rates(self, places: NDArray[np.intp]) -> Floats:
         """Return the changes a second of pages, as far as they are known."""
-        first_at, last_at = (
-            np.frombuffer(self._first_at)[places],
-            np.frombuffer(self._last_at)[places],
-        )
+        first_at = np.frombuffer(self._first_at)[places]
+        last_at = np.frombuffer(self._last_at)[places]
         watched_s = self.hints.watched_s(places, first_at, last_at)
         changes = np.frombuffer(self._changes, dtype=np.uint32)[places]
         return (changes + HALF) / (watched_s + WEEK_S)

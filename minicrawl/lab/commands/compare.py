@@ -6,7 +6,7 @@ from dataclasses import asdict
 import click
 
 from minicrawl.cli.options import ListOption, sizes
-from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json, show_lines
+from minicrawl.cli.output import NONE, correlation, share, show_facts, show_json
 from minicrawl.cli.store_options import json_option, source_options, warn_of_unranked_pages
 from minicrawl.ranks.agreement import Comparison, compare as compare_scores
 from minicrawl.ranks.commands.named_ranks import full_name, rank_of
@@ -62,7 +62,8 @@ def compare(source: Source, a: str, b: str, ks: Sequence[int], as_json: bool) ->
     facts["mean error"] = _errors(comparison, "all")
     facts["in the best 10 % of b"] = _errors(comparison, "top10")
     show_facts(facts.items())
-    show_lines(comparison.remarks)
+    for remark in comparison.remarks:
+        click.echo(remark)
 
 
 def _errors(comparison: Comparison, group: str) -> str:

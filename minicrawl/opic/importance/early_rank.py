@@ -106,10 +106,8 @@ class EarlyRank:
         links = np.bincount(givers, minlength=pages)
         part = _DAMPING / np.maximum(links, 1)
         returned = np.where(waits.take(targets), _RETURNED, 0.0)
-        passed, damped = (
-            part.take(givers) * (1 - returned),
-            part * np.bincount(givers, returned, pages),
-        )
+        passed = part.take(givers) * (1 - returned)
+        damped = part * np.bincount(givers, returned, pages)
         jumping = np.where(links, 1 - _DAMPING, 1.0)
         to_seeds, atoms = 0.0, sum(endowed.values())
         if atoms:

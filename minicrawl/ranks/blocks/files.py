@@ -71,10 +71,8 @@ class NodeIds:
             sorter.add(block.targets)
         for ids in sorter.in_order():
             self.column.append(ids)
-        self._first, last = (
-            int(self.column.read(0, 1)[0]),
-            int(self.column.read(len(self) - 1, 1)[0]),
-        )
+        self._first = int(self.column.read(0, 1)[0])
+        last = int(self.column.read(len(self) - 1, 1)[0])
         self._is_dense = last - self._first + 1 == len(self)
 
     def __len__(self) -> int:

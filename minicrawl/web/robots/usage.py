@@ -31,7 +31,7 @@ purpose   search (indexes and snippets), ai-input (input of a model, as for answ
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
@@ -241,9 +241,8 @@ def _pattern(written: str, url: str) -> str | None:
     return written if is_path and not set(written) & _NOT_IN_PATHS else None
 
 
-def _values_of_rsl(said: Iterable[tuple[str, str, str]]) -> Iterator[str]:
+def _values_of_rsl(elements: Sequence[tuple[str, str, str]]) -> Iterator[str]:
     """Yield the answers of a licence, given its elements as names, types and texts."""
-    elements = list(said)
     is_paid = any(name == "payment" and kind not in _FREE for name, kind, _ in elements)
     # A permission for some users, or for some countries, is no answer for everybody.
     is_limited = any(
