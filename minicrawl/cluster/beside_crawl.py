@@ -44,7 +44,6 @@ class ClusterCrawl(Companion):
     )
 
     def refuse(self, request: CrawlRequest) -> None:
-        """Refuse options that need a single machine."""
         cluster = request.loaded.settings.cluster.url
         if cluster is not None:
             for name, (flag, instead) in _SINGLE_MACHINE_OPTIONS.items():
@@ -80,7 +79,6 @@ class Nats:
     def steer(
         self, settings: Settings, action: str, request: "ControlRequest", *, as_json: bool
     ) -> None:
-        """Steer the crawl of all nodes."""
         from minicrawl.cluster.commands.nodes import steer
 
         steer(settings, action, request, as_json=as_json)

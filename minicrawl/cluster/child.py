@@ -109,7 +109,18 @@ class ShardChild:
             async with opened(job.access) as engine:
                 return await self._crawled(engine, job)
         except Exception as error:
-            return _end_of(error)
+            # Of several errors Fenced is reported first, then errors that we know.
+            errors = _leaves(error)
+            for cause in errors:
+                if isinstance(cause, Fenced):
+                    return ShardEnd(reason="fenced", error=str(cause), is_fenced=True)
+            for cause in errors:
+                is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
+                if isinstance(cause, MinicrawlError) or is_full:
+                    is_full |= isinstance(cause, NoRoom) and not isinstance(cause, Unconfirmed)
+                    return ShardEnd(reason="error", error=str(cause), has_no_room=is_full)
+            traceback.print_exception(error)
+            return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
 
     async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
         place, shard, pages = ShardPlace(job.shard, job.shards), job.shard, None
@@ -205,21 +216,6 @@ def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
         place = warc_place(warc)
         fixed["warc"] = str(place._replace(name=f"{place.name or 'crawl'}-{job.shard:02}"))
     return load({**by_argument, **fixed}, {}, None)
-
-
-def _end_of(error: Exception) -> ShardEnd:
-    """Return the end to report. Of several errors Fenced comes first, then errors that we know."""
-    errors = _leaves(error)
-    for cause in errors:
-        if isinstance(cause, Fenced):
-            return ShardEnd(reason="fenced", error=str(cause), is_fenced=True)
-    for cause in errors:
-        is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
-        if isinstance(cause, MinicrawlError) or is_full:
-            is_full |= isinstance(cause, NoRoom) and not isinstance(cause, Unconfirmed)
-            return ShardEnd(reason="error", error=str(cause), has_no_room=is_full)
-    traceback.print_exception(error)
-    return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

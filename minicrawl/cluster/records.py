@@ -214,8 +214,6 @@ WHOLE = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddressRecord(Record):
-    """Parts of the request rate of an address, by shard."""
-
     parts: Mapping[int, AddressPart]
 
     def __post_init__(self) -> None:

@@ -141,7 +141,6 @@ def workers_of_node(loaded: Loaded) -> int:
 
 
 def refuse_what_needs_one_machine(settings: Settings) -> None:
-    """Refuse settings that a crawl in shards cannot obey."""
     refused = {
         row.off if row.default is True else row.flag: why
         for name, why in _OF_ONE_MACHINE.items()

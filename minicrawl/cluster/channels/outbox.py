@@ -50,8 +50,6 @@ class Posting:
 
 
 class Outbox:
-    """Foreign pages that wait to be sent, by owner."""
-
     def __init__(
         self, ledger: Ledger, owner: Callable[[int], int], posting: Posting | None = None
     ) -> None:

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import lru_cache
-from itertools import accumulate, islice, pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cluster.gathering.common_pages import UNKNOWN, Hosts, Numbers, owner_of
 from minicrawl.cluster.gathering.gather import write_pages
 from minicrawl.cluster.gathering.ledger import PageTable, retimed, retimed_measures
-from minicrawl.cluster.gathering.rows import OF_ALL, SUMMED, write_urls
+from minicrawl.cluster.gathering.rows import OF_ALL, SUMMED, blocks, write_urls
 from minicrawl.cluster.gathering.shard_stores import LoadedShard, ShardStore, Small
 from minicrawl.cluster.gathering.steps import write_log
 from minicrawl.crawl.start.opening import FIRST_SEEDS
@@ -154,8 +154,7 @@ class _Dealing:
                             record = repacked(plain, out.dictionary, codec)
                         yield KeptAnswer(record, row.at)
 
-            source = answers()
-            while block := list(islice(source, _ANSWERS_AT_ONCE)):
+            for block in blocks(answers(), _ANSWERS_AT_ONCE):
                 out.append(block)
                 out.confirm()
             return out.end

@@ -65,7 +65,6 @@ def retimed(times: Numbers, before: Totals, now: Totals) -> Numbers:
 
 
 def retimed_measures(packed: bytes, terms: StoreTerms, before: Totals, now: Totals) -> bytes:
-    """Convert the times among the measures of a page."""
     numbers = np.frombuffer(packed, dtype=np.int64).copy()
     if terms.window_name in _MEASURED:
         size = 3 if terms.measures else 2

@@ -62,7 +62,6 @@ _POLL_S = 0.2
 
 
 def name_of_continuation(engine: ClusterEngine) -> str:
-    """Return a new name for the crawl of this engine."""
     return f"{engine.name.partition('--')[0][:48]}--{token_hex(4)}"
 
 

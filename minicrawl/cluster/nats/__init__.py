@@ -2,8 +2,7 @@
 
 jetstream    requests, repeated until they are answered
 streams      names and creation of a crawl's streams
-credentials  passwords, tokens, JWTs, nkeys and certificates
-connecting   the connection; the engine made of all parts
+connecting   the connection, with credentials; the engine made of all parts
 logs         the log of each shard, and that of its kept pages
 keys         small values that change, and beats
 objects      large files

@@ -2,7 +2,8 @@
 
 Laws: nothing is sent to a server that does not encrypt, if encryption is required. A broken
 connection is restored automatically, to any server. A permanent failure, such as a
-wrong password, is reported in one line that says what to do.
+wrong password, is reported in one line that says what to do. A file that cannot be used is refused
+before any server is asked, and no line contains a secret.
 """
 
 import asyncio
@@ -10,9 +11,12 @@ import json
 import ssl
 from contextlib import suppress
 from dataclasses import replace
+from itertools import pairwise
 from random import SystemRandom
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
+import nkeys
 from nats.aio.client import Client
 from nats.aio.transport import TcpTransport
 from nats.errors import AuthorizationError, Error
@@ -20,7 +24,6 @@ from nats.errors import AuthorizationError, Error
 from minicrawl.cluster.access import ClusterAccess, cancelled, without_password
 from minicrawl.cluster.engine import EngineError, EngineUnavailable
 from minicrawl.cluster.nats.batches import NatsBatches, NatsBroadcasts
-from minicrawl.cluster.nats.credentials import authentication, encryption
 from minicrawl.cluster.nats.jetstream import JetStreamClient
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
@@ -28,6 +31,7 @@ from minicrawl.cluster.nats.objects import NatsObjects
 from minicrawl.cluster.nats.streams import Streams
 from minicrawl.cluster.records import STATE_KEY, StateRecord
 from minicrawl.cluster.server_versions import ServerFacts, Version, as_text, as_version, refusal
+from minicrawl.errors import UsageError
 
 
 class NotEncrypted(Error):
@@ -76,6 +80,9 @@ _ALERT, _OF_OUR_CERTIFICATE = "ALERT", ("CERTIFICATE", "UNKNOWN_CA")
 """Words in TLS errors for a refusal of our certificate."""
 _FORBIDDEN = "permissions violation"
 _MOST_ERRORS = 10
+_SEED_OF_USER = "SU"
+_JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
+_MOST_CREDS_BYTES = 1 << 20
 
 
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
@@ -149,7 +156,13 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
             raise EngineError(f"{settings.shown}: {why}")
         while True:
             streams = Streams(jetstream, settings)
-            await (streams.open_common() if makes else streams.check_common())
+            if makes:
+                await streams.open_common()
+            elif await jetstream.api_if_found(f"STREAM.INFO.{streams.batches}") is None:
+                raise EngineError(
+                    f"no crawl named {settings.name} exists on this cluster: "
+                    "minicrawl crawl SEEDS --cluster URL"
+                )
             engine = NatsEngine(jetstream, streams)
             state = StateRecord.of(await engine.get(STATE_KEY))
             if state is None or not state.continued_as:
@@ -205,6 +218,67 @@ async def _open_connection(
         with suppress(Error):
             await client.close()
         raise _connection_error(errors, settings)
+
+
+def authentication(settings: ClusterAccess) -> dict[str, Any]:
+    """Return the options of nats-py for user, password, token or credentials.
+
+    User and password are taken out of the URL: servers discovered later have URLs without them.
+    """
+    options: dict[str, Any] = {}
+    for url in settings.urls:
+        parts = urlsplit(url)
+        if parts.username and parts.password:
+            options |= {"user": unquote(parts.username), "password": unquote(parts.password)}
+        elif parts.username:
+            options["token"] = unquote(parts.username)
+    if (creds := settings.creds) is None:
+        return options
+    # The file is checked here because nats-py loops for ever on one without a JWT.
+    try:
+        with creds.open(encoding="ascii") as file:
+            lines = [line.strip() for line in file.read(_MOST_CREDS_BYTES).splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"NATS_CREDS={creds} cannot be read: {error}") from error
+    first = next(filter(None, lines), "")
+    is_plain = first.startswith(_SEED_OF_USER)
+    seed = first if is_plain else _after(_SEED, lines)
+    if not is_plain and not (_after(_JWT, lines) and seed):
+        raise UsageError(
+            f"NATS_CREDS={creds} has no credentials: it needs the JWT and the seed of a user, "
+            "as nsc writes them, or a seed alone"
+        )
+    try:
+        nkeys.from_seed(bytearray(seed.encode())).wipe()
+    except (nkeys.NkeysError, ValueError):
+        raise UsageError(f"NATS_CREDS={creds}: the seed of its user is damaged") from None
+    return options | {"nkeys_seed" if is_plain else "user_credentials": str(creds)}
+
+
+def _after(mark: str, lines: list[str]) -> str:
+    """Return the line after the first one that contains `mark`, or an empty string."""
+    next_lines = (after for line, after in pairwise(lines) if mark in line)
+    return next(next_lines, "")
+
+
+def encryption(settings: ClusterAccess) -> dict[str, Any]:
+    """Return the options of nats-py for TLS; empty if encryption is not required."""
+    if settings.key is not None and settings.cert is None:
+        raise UsageError(f"NATS_KEY={settings.key} needs its NATS_CERT")
+    if not settings.wants_tls:
+        return {}
+    try:
+        context = ssl.create_default_context(cafile=settings.ca)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(f"the certificates in {settings.ca} cannot be read: {error}") from error
+    if settings.cert is not None:
+        try:
+            context.load_cert_chain(settings.cert, settings.key, lambda: "")  # nobody can be asked
+        except (OSError, ssl.SSLError) as error:
+            raise UsageError(
+                f"NATS_CERT={settings.cert} and its key cannot be used: {error}"
+            ) from error
+    return {"tls": context}
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -14,7 +14,7 @@ import asyncio
 from typing import Any, NamedTuple
 
 from minicrawl.cluster.access import ClusterAccess
-from minicrawl.cluster.engine import EngineError, EngineUnavailable
+from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.cluster.nats.jetstream import (
     COPIES_NEED_CLUSTER,
     TOO_FEW_SERVERS,
@@ -90,14 +90,6 @@ class Streams:
             retention="workqueue",
         )
         await asyncio.gather(*buckets, objects, batches)
-
-    async def check_common(self) -> None:
-        """Refuse a crawl that does not exist."""
-        if await self.jetstream.api_if_found(f"STREAM.INFO.{self.batches}") is None:
-            raise EngineError(
-                f"no crawl named {self._settings.name} exists on this cluster: "
-                "minicrawl crawl SEEDS --cluster URL"
-            )
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""

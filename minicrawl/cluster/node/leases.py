@@ -63,8 +63,6 @@ class SeenNode(NamedTuple):
 
 
 class SeenLease(NamedTuple):
-    """A lease, and the revision of its key."""
-
     record: LeaseRecord
     revision: int
 
@@ -145,10 +143,6 @@ class ClusterView:
             self.leases.pop(shard, None)
         else:
             self.leases[shard] = SeenLease(record, revision)
-
-    def renew_all(self, now: float) -> None:
-        """Count all nodes as heard just now, since for a while none could be heard."""
-        self.nodes = {name: node._replace(heard_at=now) for name, node in self.nodes.items()}
 
     def is_live(self, name: str, now: float) -> bool:
         """Return whether the node was heard lately, or may have spoken without being heard yet."""

@@ -2,9 +2,9 @@
 
 Laws: each second a node decides again from what it has heard. It sends signs of life even while it
 waits for something else. A node that cannot be heard stops its shards without being told, and later
-continues those that are still its own. Two nodes never share a folder. A node holds no shard of a
-crawl of another version. A value that no node writes is reported and ignored. For each place (see
-`leases`) the node knows the moment up to which it has heard everything.
+continues those that are still its own. A node holds no shard of a crawl of another version. A value
+that no node writes is reported and ignored. For each place (see `leases`) the node knows the moment
+up to which it has heard everything.
 """
 
 import asyncio
@@ -206,7 +206,9 @@ class Node:
         except (EngineUnavailable, TimeoutError):
             self._is_cut_off = True
             return
-        self.view.renew_all(self._now())
+        # All nodes count as heard just now, since for a while none could be heard.
+        now, nodes = self._now(), self.view.nodes.items()
+        self.view.nodes = {name: node._replace(heard_at=now) for name, node in nodes}
         lost = [
             shard for shard in self.held.numbers if not self.view.is_mine(shard, *self.presence.me)
         ]

@@ -122,7 +122,6 @@ async def _terms_or_stop(
 
 
 def check_disk(folder: Path) -> None:
-    """Refuse a folder on a disk without room for a shard."""
     free = shutil.disk_usage(folder).free
     if free < LEAST_DISK:
         raise UsageError(

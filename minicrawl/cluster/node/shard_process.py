@@ -31,8 +31,6 @@ class ShardCommand(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardJob:
-    """Everything that a child needs to crawl its shard."""
-
     shard: int
     shards: int
     run: int  # of the whole crawl

@@ -64,7 +64,6 @@ async def store_snapshot(
 
 
 async def load_snapshot(engine: ClusterEngine, snapshot: SnapshotRecord, file: Path) -> None:
-    """Write the store in the snapshot to `file`."""
     compressed = file.with_name(f"{file.name}-snapshot")
     try:
         await engine.get_object(snapshot.object, compressed)

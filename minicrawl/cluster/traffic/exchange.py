@@ -53,7 +53,6 @@ class BatchExchange:
         await until_answered(lambda: self._engine.publish(batch))
 
     async def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        """Yield batches from other shards, without end."""
         while True:
             try:
                 async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
