@@ -273,9 +273,8 @@ def _wrong(reader: ArchiveReader, stretch: ScanStep) -> str | None:
     if stretch.header is None:
         return f"{shown(stretch.place)}: {counted(stretch.length, 'byte is', 'bytes are')} damaged"
     try:
-        if stretch.header.kind == RecordKind.DICTIONARY:
-            return None
-        reader.check(stretch.place)
+        if stretch.header.kind != RecordKind.DICTIONARY:
+            reader.check(stretch.place)
     except Damaged as error:
         return str(error)
     return None

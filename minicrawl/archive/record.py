@@ -84,10 +84,9 @@ class BodyHasher:
 
     def has_made(self, digest: bytes) -> bool:
         """Return True if `digest`, apart from its number, fits the bytes fed so far."""
-        code = self._hash.digest()
-        if not self._is_content:
-            return digest == code[:DIGEST_BYTES]
-        return digest[:NUMBER_OFFSET] == code + self._length.to_bytes(_LENGTH_BYTES, "little")
+        if self._is_content:
+            return digest[:NUMBER_OFFSET] == self.made[:NUMBER_OFFSET]
+        return digest == self._hash.digest()[:DIGEST_BYTES]
 
 
 class PieceSource(Protocol):

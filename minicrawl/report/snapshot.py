@@ -214,14 +214,6 @@ class Snapshot:
         """True if the search index has compared pages."""
         return self.near_duplicates is not NO_NEAR_DUPLICATES
 
-    def cash(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the cash of these pages, in units."""
-        return self.frontier.ledger.cash_of(pages)
-
-    def histories(self, pages: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the cash that these pages passed on within the window, in units."""
-        return self.frontier.window.histories(pages)
-
     def url(self, page: PageId) -> str:
         return tables.url_of(self.connection, page)
 

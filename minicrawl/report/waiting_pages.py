@@ -53,7 +53,7 @@ def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
                 places.urls,
                 (snapshot.urgency(pages) / UNIT).tolist() if has_keys else [None] * len(pages),
                 np.maximum(snapshot.keys[pages] / UNIT - 1, 0).tolist(),
-                snapshot.cash(pages).tolist(),
+                snapshot.frontier.ledger.cash_of(pages).tolist(),
                 places.depths,
                 snapshot.inlinks_of(pages).tolist(),
                 map(host_name, places.origins),

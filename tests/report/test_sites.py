@@ -113,7 +113,7 @@ class TestSites:
         with snapshot(crawl.path) as seen:
             first, second = top_sites(seen)
             shop = 11 * 0.85 / 2
-            blog = float(seen.histories(np.array([2]))[0]) * 0.85
+            blog = float(seen.frontier.window.histories(np.array([2]))[0]) * 0.85
             shares = seen.importance.tolist()
         assert (first.rank, first.site, first.pages, first.fetched) == (1, "news.org", 2, 1)
         assert (second.rank, second.site, second.pages, second.fetched) == (2, "shop.com", 1, 1)

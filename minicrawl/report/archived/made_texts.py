@@ -32,14 +32,6 @@ MOST_AHEAD = 16
 """Maximum number of pages that wait for the texts of an earlier page."""
 
 
-def made_texts(page: PageVersion, texts: PageTexts) -> Sequence[str] | None:
-    """Return the texts that packages extract from a page; None if only its text was archived."""
-    if page.answer.kind is RecordKind.TEXT:
-        return None
-    _begin_texts(page, texts)
-    return _finished_texts(page, texts)
-
-
 def _begin_texts(page: PageVersion, texts: PageTexts) -> None:
     is_page = page.document is DocumentType.HTML
     texts.begin(page.markup if is_page else f"<pre>{escape(page.text)}</pre>", page.answer.url)
@@ -72,14 +64,17 @@ class MadeTexts:
 
     def of(self, page: PageVersion, name: str) -> str | None:
         """Return the text that a package extracts; None if only the whole text was archived."""
+        if page.answer.kind is RecordKind.TEXT:
+            return None
         if name not in self._texts:
             from minicrawl.report.archived.page_texts import PageTexts
 
             archive = self._open.enter_context(kept_pages(self._snapshot))
             sample = partial(pages_of_site, self._snapshot, archive)
             self._texts[name] = self._open.enter_context(PageTexts([name], sample))
-        texts = made_texts(page, self._texts[name])
-        return None if texts is None else self._gone.conceal_in(texts[0] or "")
+        maker = self._texts[name]
+        _begin_texts(page, maker)
+        return self._gone.conceal_in(_finished_texts(page, maker)[0] or "")
 
 
 class ComparedTexts(MadeTexts):

@@ -78,7 +78,8 @@ def _received(snapshot: Snapshot, site_of: Groups, count: int, progress: Progres
         if derived and row and converged and row.step == converged.step:
             return _site_sums(rank_scores(derived, OPIC_SITES, len(snapshot)), site_of, count)
     received = np.zeros(count)
-    worth = snapshot.histories if converged is None else snapshot.importance.__getitem__
+    histories = snapshot.frontier.window.histories
+    worth = histories if converged is None else snapshot.importance.__getitem__
     for givers, ends, parts in flows(snapshot, progress):
         crosses = site_of[givers] != site_of[ends]
         amounts = worth(givers[crosses]) * parts[crosses]

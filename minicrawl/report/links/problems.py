@@ -29,7 +29,6 @@ from minicrawl.report.links.verdicts import (
     SHOWN,
     checked_files,
     checked_pages,
-    counted_verdicts,
     soft_404s,
     verdict_of_check,
     verdicts,
@@ -129,7 +128,8 @@ def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of linked pages and files by verdict; redirects count as their end."""
     codes = verdicts(snapshot)[redirect_ends(snapshot)]
     files = [verdict_of_check(row) for row in checked_files(snapshot)]
-    return counted_verdicts(np.append(codes[snapshot.inlinks > 0], files))
+    counts = Counter([*codes[snapshot.inlinks > 0].tolist(), *files])
+    return {verdict.label: counts[verdict] for verdict in LinkVerdict}
 
 
 def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:

@@ -11,7 +11,6 @@ the service behind a challenge. A separate state for challenges was rejected: st
 views would have to be migrated, and a challenge may come with any status.
 """
 
-from collections import Counter
 from collections.abc import Collection
 
 import numpy as np
@@ -106,9 +105,3 @@ def verdicts_of(snapshot: Snapshot, urls: Collection[str]) -> dict[str, LinkVerd
     of_pages = zip(of_store, pages, strict=True)
     of_files = {url: verdict_of_check(files[url]) for url in urls if url in files}
     return of_files | {url: LinkVerdict(codes[page]) for url, page in of_pages if page is not None}
-
-
-def counted_verdicts(codes: NDArray[np.uint8]) -> dict[str, int]:
-    """Return the number of pages with each verdict, by its label."""
-    counts = Counter(codes.tolist())
-    return {verdict.label: counts[verdict] for verdict in LinkVerdict}

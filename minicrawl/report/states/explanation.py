@@ -259,7 +259,8 @@ def gifts_to(
     for links in flows(snapshot, progress, linking):
         here = np.flatnonzero(links.ends == page)
         givers.append(links.givers[here])
-        units.append(snapshot.histories(links.givers[here]) * links.parts[here])
+        histories = snapshot.frontier.window.histories(links.givers[here])
+        units.append(histories * links.parts[here])
     names, places = np.unique(np.concatenate(givers), return_inverse=True)
     sums = np.bincount(places, np.concatenate(units), minlength=len(names))
     return names, sums.astype(np.float64, copy=False)
