@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 from xml.sax.saxutils import escape
 
 from minicrawl.report.selected_graph import Drawing
-from minicrawl.report.selected_pages import Block
 from minicrawl.wording import visible
 
 DrawingWriter = Callable[[Drawing, BinaryIO], None]
@@ -38,8 +37,8 @@ def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
         ]
         nodes = zip(block["id"], *cells, strict=True)
         _write(file, *(f'<node id="{node}">{"".join(texts)}</node>\n' for node, *texts in nodes))
-    for block in drawing.links:
-        _write(file, *map(_graphml_link, *_ends(block)))
+    line = '<edge source="{source}" target="{target}">{weight}</edge>\n'
+    _write_links(drawing, file, line, '<data key="weight">{}</data>')
     _write(file, "</graph>\n</graphml>\n")
 
 
@@ -72,9 +71,8 @@ def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
             ),
         )
     _write(file, "</nodes>\n<edges>\n")
-    numbers = count()
-    for block in drawing.links:
-        _write(file, *map(_gexf_link, numbers, *_ends(block)))
+    line = '<edge id="{number}" source="{source}" target="{target}"{weight}/>\n'
+    _write_links(drawing, file, line, ' weight="{}"')
     _write(file, "</edges>\n</graph>\n</gexf>\n")
 
 
@@ -88,8 +86,7 @@ def write_dot(drawing: Drawing, file: BinaryIO) -> None:
         ]
         nodes = zip(block["id"], *columns, strict=True)
         _write(file, *(f"{node} [{', '.join(filter(None, texts))}];\n" for node, *texts in nodes))
-    for block in drawing.links:
-        _write(file, *map(_dot_link, *_ends(block)))
+    _write_links(drawing, file, "{source} -> {target}{weight};\n", " [weight={}]")
     _write(file, "}\n")
 
 
@@ -105,8 +102,19 @@ def _write(file: BinaryIO, *lines: str) -> None:
     file.write("".join(lines).encode())
 
 
-def _ends(block: Block) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-    return block["source"], block["target"], block["weight"]
+def _write_links(drawing: Drawing, file: BinaryIO, line: str, weighed: str) -> None:
+    """Write a line for each link; a weight of 1 is left out."""
+    numbers = count()
+    for block in drawing.links:
+        weights = ["" if weight == 1 else weighed.format(weight) for weight in block["weight"]]
+        rows = zip(block["source"], block["target"], weights, strict=True)
+        _write(
+            file,
+            *(
+                line.format(number=number, source=source, target=target, weight=weight)
+                for number, (source, target, weight) in zip(numbers, rows, strict=False)
+            ),
+        )
 
 
 def _enclosed(
@@ -125,22 +133,7 @@ def _graphml_key(of: str, name: str, kind: type) -> str:
     return f'<key id="{_xml(name)}" for="{of}" {attributes}/>\n'
 
 
-def _graphml_link(source: int, target: int, weight: int) -> str:
-    attributes = "" if weight == 1 else f'<data key="weight">{weight}</data>'
-    return f'<edge source="{source}" target="{target}">{attributes}</edge>\n'
-
-
-def _gexf_link(number: int, source: int, target: int, weight: int) -> str:
-    attributes = "" if weight == 1 else f' weight="{weight}"'
-    return f'<edge id="{number}" source="{source}" target="{target}"{attributes}/>\n'
-
-
 def _dot_text(value: object) -> str:
     """Return a quoted string. Backslashes are escaped, as DOT labels interpret them."""
     text = visible(str(value)).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'
-
-
-def _dot_link(source: int, target: int, weight: int) -> str:
-    attributes = "" if weight == 1 else f" [weight={weight}]"
-    return f"{source} -> {target}{attributes};\n"
