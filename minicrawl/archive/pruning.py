@@ -74,7 +74,6 @@ class Pruning:
         self._places = array("q", sorted(places))
 
     def refuse_all(self, archive: ArchiveReader) -> None:
-        """Raise UsageError if the rules would delete every answer."""
         if self.records and self.dropped == self.records:
             raise UsageError(
                 f"this would remove all {counted(self.records, 'answer')}: delete "

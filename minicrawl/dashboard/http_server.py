@@ -309,7 +309,6 @@ class LimitedServer(uvicorn.Server):
         await super().shutdown(sockets)
 
     def forget(self, address: str) -> None:
-        """Count a connection of this address as closed."""
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]

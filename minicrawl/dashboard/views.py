@@ -183,7 +183,6 @@ class Views:
         return await self.launcher.dry_run(form)
 
     def control(self, action: Json) -> Json:
-        """Send a request to the running crawl."""
         return ask(self.store, request_of(json.dumps(action).encode()))
 
     def ping(self, urls: Sequence[str], host: str | None) -> Json:

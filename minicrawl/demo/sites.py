@@ -74,7 +74,6 @@ class Site:
         return f"{self.path(section)}{_slug(self.title(place))}-{place}"
 
     def place(self, path: str) -> int | None:
-        """Return the page at a path, or None."""
         digits = path.rpartition("-")[2]
         if len(digits) < len(str(self.size)) + 1 and digits.isascii() and digits.isdigit():
             places: Sequence[int] = (int(digits),)

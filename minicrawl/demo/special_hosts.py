@@ -140,7 +140,6 @@ _MONTH: Final = re.compile(r"/([0-9]{1,9})/([0-9]{1,2})(?:/([0-9]{1,2}))?")
 
 
 def old_host(site: Site) -> str:
-    """Return the host name of a site before it moved."""
     return f"old.{site.host.partition('.')[2]}"
 
 

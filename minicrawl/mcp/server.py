@@ -102,7 +102,6 @@ class _ToolThread:
         return _told(run)
 
     async def leave(self) -> None:
-        """Close the store now."""
         if self._leaving is not None:
             self._leaving.cancel()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._tools.close)

@@ -28,8 +28,6 @@ CREATE TABLE IF NOT EXISTS lines (place INTEGER PRIMARY KEY, line TEXT NOT NULL)
 
 
 class CaptureIndex:
-    """Index of the captures in a set of WARC files."""
-
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         connection.execute(f"PRAGMA cache_size = -{_BODIES_CACHE_KIB}")

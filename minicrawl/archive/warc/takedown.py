@@ -81,7 +81,18 @@ def take_down(
     Return the files that were rewritten, the number of removed records, and the archives that may
     still have some, each with the reason.
     """
-    files, unreached = _files_in(places)
+    files, unreached = dict[Path, None](), list[str]()
+    for place in places:
+        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
+            moved = file.with_name(file.name.removesuffix(STUB))
+            if moved.name.endswith(_ENDINGS):
+                files[refuse_links(moved)] = None
+                if moved.exists():  # a kill may have left its objects; the next run moves it again
+                    stem = moved.name.removesuffix(".gz").removesuffix(".warc")
+                    delete_object(moved)
+                    delete_object(moved.with_name(f"{stem}.cdxj"))
+            elif file.name.endswith(_OTHERS) or not place.is_dir():
+                unreached.append(f"{file}: only .warc and .warc.gz files are rewritten")
     removal, rewritten = _Removal(fits, reason), list[str]()
     readable = list[Path]()
     for file in files:
@@ -99,23 +110,6 @@ def take_down(
             with closing(open_captures(refuse_links(database))) as captures:
                 captures.take_down(removal.is_gone)
     return rewritten, removal.records, unreached
-
-
-def _files_in(places: Iterable[Path]) -> tuple[list[Path], list[str]]:
-    """Return the files to rewrite, here or in an object store, and the archives left alone."""
-    files, unreached = list[Path](), list[str]()
-    for place in places:
-        for file in sorted(place.iterdir()) if place.is_dir() else [place]:
-            moved = file.with_name(file.name.removesuffix(STUB))
-            if moved.name.endswith(_ENDINGS):
-                files.append(refuse_links(moved))
-                if moved.exists():  # a kill may have left its objects; the next run moves it again
-                    stem = moved.name.removesuffix(".gz").removesuffix(".warc")
-                    delete_object(moved)
-                    delete_object(moved.with_name(f"{stem}.cdxj"))
-            elif file.name.endswith(_OTHERS) or not place.is_dir():
-                unreached.append(f"{file}: only .warc and .warc.gz files are rewritten")
-    return list(dict.fromkeys(files)), unreached
 
 
 class _Removal:
