@@ -135,9 +135,13 @@ def by_link(kind: str) -> Group:
             counts = np.where(site.link_kinds[kind], links.counted_to, 0)
         targets = np.flatnonzero(counts)
         if kind == "dead_outside":
-            is_gone = _of_lost_hosts(site, targets)
+            # Of a host that has several dead targets, and nothing that is there.
+            host_of, size = site.seen.host_of, len(site.seen.origins)
+            is_lost = np.bincount(host_of[targets], minlength=size) >= _FEWEST_OF_LOST
+            is_lost[host_of[site.verdicts == LinkVerdict.ALIVE]] = False
+            is_gone = is_lost[host_of[targets]]
             if is_gone.any():
-                ranks, hosts = links.first[targets[is_gone]], site.seen.host_of[targets[is_gone]]
+                ranks, hosts = links.first[targets[is_gone]], host_of[targets[is_gone]]
                 order, origins = np.argsort(ranks, kind="stable"), site.places[0].names
                 lost = _grouped("site", hosts[order], site.seen.best[ranks[order]], origins)
                 numbers = np.bincount(hosts, counts[targets[is_gone]])[np.unique(hosts)]
@@ -147,14 +151,6 @@ def by_link(kind: str) -> Group:
         yield Causes("link", counts[targets], firsts, lambda at: site.urls(targets[at]))
 
     return group
-
-
-def _of_lost_hosts(site: AuditedSite, targets: Column) -> Mask:
-    """Return which targets are of a host that has several, and nothing that is there."""
-    hosts, size = site.seen.host_of, len(site.seen.origins)
-    is_lost = np.bincount(hosts[targets], minlength=size) >= _FEWEST_OF_LOST
-    is_lost[hosts[site.verdicts == LinkVerdict.ALIVE]] = False
-    return is_lost[hosts[targets]]
 
 
 def by_file(kind: str) -> Group:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -220,9 +220,7 @@ class AuditedSite:
     def places(self) -> tuple[Places, ...]:
         """Hosts, the folders right below their roots, and all folders, by their pages."""
         origins = self.seen.origins
-        hosts = Places(
-            self.seen.host_of, len(origins), lambda some: [origins[one] for one in some.tolist()]
-        )
+        hosts = Places(self.seen.host_of, len(origins), lambda some: [origins[at] for at in some])
         return hosts, *map(self._places, (section_of, folder_of))
 
     def _places(self, name: Callable[[str], str]) -> Places:
@@ -243,8 +241,7 @@ class AuditedSite:
         """Own pages that were linked with a session id, which the crawl removed or kept."""
         originals = questions.originals(self.seen.connection)
         pages = [page for page, url in originals if SESSION_ID.search(url)]
-        linked = self.of(pages) | self._facts.with_session
-        return self.own & (linked | self.url_fault("session"))
+        return self.own & (self.of(pages) | self._facts.with_session | self.url_fault("session"))
 
     @cached_property
     def has_https(self) -> Mask:
@@ -372,10 +369,8 @@ class AuditedSite:
 
     @cached_property
     def _findings(self) -> dict[str, Column]:
-        columns: dict[str, Column] = {}
+        columns = defaultdict[str, Column](self.none)
         for row in self.findings_of(None):
-            if row.kind not in columns:
-                columns[row.kind] = self.none()
             columns[row.kind][row.source] = True
         return columns
 
@@ -410,12 +405,8 @@ class AuditedSite:
     def unknown_files(self) -> Counter[str]:
         """Number of files of each kind that robots.txt forbids, or that could not be checked."""
         rows = all_findings(self.seen.path, self.seen.connection)
-        return Counter(
-            kind
-            for kind, _ in {
-                (one.kind, one.target) for one in rows if one.target in self._unknown_files
-            }
-        )
+        files = {(row.kind, row.target) for row in rows if row.target in self._unknown_files}
+        return Counter(kind for kind, _ in files)
 
     @cached_property
     def _unknown_files(self) -> frozenset[str]:
