@@ -8,7 +8,7 @@ reports them. Facts need a page's markup: a store with `--keep text`, or with no
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.segments import scan
-from minicrawl.audit.page_facts import VERSION, facts_of
+from minicrawl.audit.page_facts import VERSION, UrlReference, facts_of
 from minicrawl.audit.url_columns import url_numbers
 from minicrawl.errors import Damaged
 from minicrawl.ports import Progress
@@ -116,11 +116,14 @@ def _facts_of_round(
         if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
             markup, encoding = decode(answer.body, parse_content_type(content_type)[1])
             facts = facts_of(markup, answer.url, answer.headers, len(answer.body), encoding)
-            references = [
-                (REFERENCE_KINDS.index(kind), key_of(url)) for kind, _, url in facts.references
-            ]
-            rows[page] = FactsRow(page, facts.numbers, np.array(references, REFERENCE).tobytes())
+            rows[page] = FactsRow(page, facts.numbers, packed(facts.references))
     return rows, listed
+
+
+def packed(references: Iterable[UrlReference]) -> bytes:
+    """Return references in their stored layout."""
+    rows = [(REFERENCE_KINDS.index(one.kind), key_of(one.url)) for one in references]
+    return np.array(rows, REFERENCE).tobytes()
 
 
 def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
