@@ -82,7 +82,7 @@ REFUSED: Mapping[str, str] = {
     "export set --shard 0": "--shard",
     # Kept pages.
     f"page {A}": "--keep pages",
-    f"page {A} --versions --text": "leave out",
+    f"page {A} --versions --text": "choose one of them",
     f"page {A} --raw --text": "choose one",
     "archive": "no pages are kept",
     "forget": "must say what to remove",

@@ -126,7 +126,8 @@ def read_batch(body: bytes, random: Random) -> None:
         return
     assert unpack(pack(batch)) == batch
     assert len(batch.transfers) <= MOST_TRANSFERS
-    assert 0 <= batch.atoms < 1 << 80
+    assert all(0 <= transfer.atoms < 1 << 80 for transfer in batch.transfers)
+    assert 0 <= batch.to_pot < 1 << 80
 
 
 def read_facts(body: bytes, random: Random) -> None:
