@@ -25,8 +25,9 @@ from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import last_told, seeds_of
-from minicrawl.cluster.traffic.addresses import AddressRecords, ClusterShard
+from minicrawl.cluster.traffic.addresses import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
+from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values.kinds import warc_place

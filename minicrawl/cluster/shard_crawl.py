@@ -36,7 +36,8 @@ from minicrawl.cluster.cash_threshold import (
 from minicrawl.cluster.channels.outbox import exchange_interval_s
 from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.traffic.addresses import LocalShard, ShardAddresses
+from minicrawl.cluster.traffic.addresses import ShardAddresses
+from minicrawl.cluster.traffic.local_shard import LocalShard
 from minicrawl.cluster.traffic.traffic import ShardTraffic
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import ImportanceEstimate

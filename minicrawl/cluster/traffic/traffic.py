@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from minicrawl.cluster.channels.batches import BatchError, TransferBatch, unpack
 from minicrawl.cluster.channels.outbox import UnpostedBatches
 from minicrawl.cluster.engine import BatchDelivery
-from minicrawl.cluster.traffic.addresses import LocalShard
+from minicrawl.cluster.traffic.local_shard import LocalShard
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
 from minicrawl.opic.ledger.books import StepKind

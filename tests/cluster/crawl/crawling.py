@@ -12,8 +12,9 @@ from minicrawl.cluster.cash_threshold import fetched_together, has_ended
 from minicrawl.cluster.channels.audit import Statement, statement_of
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.traffic.addresses import AddressRecords, ClusterShard
+from minicrawl.cluster.traffic.addresses import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
+from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.demo.server import DemoServer
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import StepKind

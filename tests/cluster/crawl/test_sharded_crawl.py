@@ -13,7 +13,8 @@ import pytest
 from minicrawl import Crawl, Event, Reason, State, Warned
 from minicrawl.cluster.cash_threshold import gathered_together
 from minicrawl.cluster.channels.audit import faults, under_way
-from minicrawl.cluster.traffic.addresses import AddressRecords, ClusterShard
+from minicrawl.cluster.traffic.addresses import AddressRecords
+from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.books import StepKind
