@@ -174,13 +174,14 @@ def _window_figures(
         progress=part(progress, 0.8, 1),
     )
     for figure, what, policies, pages in (
-        (4, "size", WINDOW_SIZES, "all"),
-        (6, "type", WINDOW_TYPES, "all"),
-        (6, "type", WINDOW_TYPES, "top10"),
+        (4, "size", WINDOW_SIZES, "error_all"),
+        (6, "type", WINDOW_TYPES, "error_all"),
+        (6, "type", WINDOW_TYPES, "error_top10"),
     ):
         yield [
             Figure(
-                name=f"figure-{figure}-window-{what}s" + "-important-pages" * (pages == "top10"),
+                name=f"figure-{figure}-window-{what}s"
+                + "-important-pages" * (pages == "error_top10"),
                 title=f"Window {what}s, {PAGES_SHOWN[pages]}, {start_name(start.warm_up)}",
                 x_label="pages that change during a lap, %",
                 y_label="mean relative error, %",
@@ -201,7 +202,7 @@ def _window_figures(
             x_label="measures stored per page",
             y_label="mean relative error of all pages, %",
             lines=[
-                _window_line(name, lambda point: point.measures_per_page, line, "all")
+                _window_line(name, lambda point: point.measures_per_page, line, "error_all")
                 for name in WINDOW_WIDTHS
                 if (line := _points(steady, start, name))
             ],
