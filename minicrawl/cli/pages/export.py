@@ -64,7 +64,7 @@ def _since(text: str) -> float:
     return store_options.moment_or_age(text)
 
 
-def _bytes(text: str) -> int:
+def byte_count(text: str) -> int:
     count = size(text)
     if count is None or count < 1:
         raise click.BadParameter(f"{text} is not a size: use a number of bytes such as 64MiB")
@@ -152,14 +152,14 @@ def export(
         "eight times SIZE of memory.",
         usual="32MiB",
         metavar="SIZE",
-        type=_bytes,
+        type=byte_count,
     ),
     shard_bytes: int | None = option(
         "Write a folder of files of about SIZE each, with a manifest and a data card. WARC files "
         "also get Common Crawl's columnar index.  [default format: parquet]",
         flag="--shard",
         metavar="SIZE",
-        type=_bytes,
+        type=byte_count,
     ),
     key: Path | None = option(
         "Sign the .wacz with the P-384 key in this PEM file, which is made if it is missing. "

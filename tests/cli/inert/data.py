@@ -178,6 +178,7 @@ STORE_VALUES = {
     "--title": ["Harbours"],
     "--logo": ["Harbour"],
     "--text": ["All harbours"],
+    "--screenshot": ["page.png"],
     "--color": ["link=#800"],
     "--out": ["issues.json"],
     "--baseline": ["known.json"],
