@@ -10,11 +10,13 @@ from hypothesis import example, given, strategies as st
 
 from minicrawl.web.urls import (
     LONGEST,
+    PICTURES,
     ResolvedUrl,
     canonical,
     canonical_seed,
     host,
     origin,
+    pictured,
     posted,
     posted_to,
     resolve,
@@ -370,6 +372,11 @@ def test_sessions_are_removed_as_by_nutch(shared_vector: Vector) -> None:
 
 def rows(lines: list[str]) -> Iterator[str]:
     return (line for line in lines if line and not line.startswith("#"))
+
+
+def test_the_name_of_a_picture_has_the_url_of_its_page() -> None:
+    url = "http://a.example/b?c"
+    assert {pictured(f"{beginning}{url}") for beginning in ("", *PICTURES)} == {url}
 
 
 def test_the_url_of_a_post_is_canonical_and_reversible() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.cluster.cash_threshold import fetched_together, gathered_together, has_ended
-from minicrawl.cluster.records import MOST_BYTES, RecordError, ShardFacts
+from minicrawl.cluster.records import MOST_BYTES, KeyEntry, RecordError, ShardFacts
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT
 
@@ -25,6 +25,12 @@ NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 13)
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
 def test_packed_facts_are_read_back_unchanged(facts: ShardFacts) -> None:
     assert ShardFacts.unpack("told", facts.pack()) == facts
+    assert ShardFacts.of(KeyEntry("told", facts.pack(), 1)) == facts
+
+
+def test_a_key_without_a_value_has_no_facts() -> None:
+    assert ShardFacts.of(None) is None
+    assert ShardFacts.of(KeyEntry("told", None, 1)) is None
 
 
 @pytest.mark.parametrize(
