@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from minicrawl.errors import MissingStoreError
 from minicrawl.frontier.importance import gathered_now
 from minicrawl.graph.cohesion import Cohesion, cohesion
 from minicrawl.graph.csr import Csr
@@ -182,9 +183,13 @@ class Sampler:
     def look(self) -> None:
         """Store a sample if one is due and the log has grown."""
         began = self._clock()
-        if began < self._due or not self._store.is_file():
+        if began < self._due:
             return
-        with reading(self._store) as connection, reporting_damage(self._store):
+        with (
+            suppress(MissingStoreError),  # the crawl has not made it yet
+            reading(self._store) as connection,
+            reporting_damage(self._store),
+        ):
             if tables.fetches_known(connection):
                 self._keep(connection)
         self._due = self._clock() + max(EVERY_S, self._clock() - began)

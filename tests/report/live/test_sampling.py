@@ -155,6 +155,8 @@ def test_a_new_store_at_the_same_path_starts_over(tmp_path: Path) -> None:
     store = tmp_path / "crawl.db"
     sampler = Sampler(store, clock=ticking())
     sampler.look()  # there is no store yet
+    store.touch()
+    sampler.look()  # the crawl is making it
     for first in (0, 3):
         crawl = HandCrawl(store)
         crawl.seeds(PAGES[first : first + 1])
