@@ -43,7 +43,7 @@ def page(
     ),
     lists: bool = switch("List the kept responses, oldest first.", flag="--versions"),
     screenshot: Path | None = option(
-        "Write the picture of the whole page to FILE, of --screenshots.",
+        "Write the picture of the whole page that --screenshots kept to FILE.",
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False),
     ),

@@ -100,14 +100,15 @@ class FileMover:
             for file in self._finished():
                 if self._closed.is_set() and self._thread is current_thread():
                     return
-                length = file.stat().st_size
+                length, stays = file.stat().st_size, file.suffix == ".cdxj"
                 hold = held(file.parent)  # so that no pruning deletes it meanwhile
                 try:
-                    move(file, self._url, stays=(stays := file.suffix == ".cdxj"))
+                    move(file, self._url, stays=stays)
                 finally:
                     if hold is not None:
                         os.close(hold)
-                self._files, self._bytes = self._files + (not stays), self._bytes + length
+                if not stays:
+                    self._files, self._bytes = self._files + 1, self._bytes + length
             self._trouble = ""
         except (MinicrawlError, OSError) as error:
             self._trouble = str(error)

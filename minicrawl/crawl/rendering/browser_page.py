@@ -3,12 +3,12 @@
 Laws: the page has a browser context of its own, which ends with it. Its document is the fetched
 response: the server is not contacted again. It gets no media, and only if pictures of it are kept
 (`draws`) images, fonts and styles; else its style sheets are empty. It only reads (GET); if the
-archive is to replay it (`replays`), it may POST as well,
-its details are opened, and it is scrolled to its end as long as that brings requests. A page that
-navigates elsewhere is a redirect, which is not followed. Its clock is virtual: it skips idle time,
-so that timers of seconds cost none, and stands still while a request is pending. The page is drawn
-before it is read. A page that takes too long is read as it is then; if that fails, its browser is
-ended. Limits count what the browser works, not how long a busy machine lets it wait.
+archive is to replay it (`replays`), it may POST as well, its details are opened, and it is scrolled
+to its end as long as that brings requests. A page that navigates elsewhere is a redirect, which is
+not followed. Its clock is virtual: it skips idle time, so that timers of seconds cost none, and
+stands still while a request is pending. The page is drawn before it is read. A page that takes too
+long is read as it is then; if that fails, its browser is ended. Limits count what the browser
+works, not how long a busy machine lets it wait.
 
 pending   requests of the page without a response yet
 """
