@@ -1,5 +1,6 @@
 """All pairs of behaviours, on few and many addresses, in simulated time."""
 
+import itertools
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -21,29 +22,28 @@ _ALL = "all at random"
 
 
 class Case(NamedTuple):
-    """One run: the behaviour of a row, and the other ones of its strange hosts."""
+    """One run: the behaviours of its strange hosts, their number, and that of their addresses."""
 
-    name: str
-    others: Sequence[str]
+    behaviours: Sequence[str]
     hosts: str
     addresses: int
 
     def neighbours(self, seed: int) -> Neighbours:
         seeds, led_to = CROWDS[self.hosts]
-        names = (self.name, *self.others) if self.name in BEHAVIOURS else (*BEHAVIOURS,)
-        return Neighbours(names, seeds, led_to, self.addresses, seed)
+        names = BEHAVIOURS if self.behaviours == (_ALL,) else self.behaviours
+        return Neighbours((*names,), seeds, led_to, self.addresses, seed)
 
 
 def cases(partners: int, random: Random) -> Iterator[Case]:
-    """Yield the runs of each behaviour with so many others, itself among them."""
-    for name in (*BEHAVIOURS, _ALL):
-        for hosts in CROWDS:
-            for addresses in ADDRESSES:
-                if name not in BEHAVIOURS:
-                    yield Case(name, (), hosts, addresses)
-                    continue
-                for other in random.sample(list(BEHAVIOURS), min(partners, len(BEHAVIOURS))):
-                    yield Case(name, () if other == name else (other,), hosts, addresses)
+    """Yield the runs of each behaviour with so many others, itself among them; no pair twice."""
+    behaviours = [*BEHAVIOURS]
+    pairs = {
+        tuple(sorted({name, other}, key=behaviours.index)): None
+        for name in behaviours
+        for other in random.sample(behaviours, min(partners, len(behaviours)))
+    }
+    for names, hosts, addresses in itertools.product([*pairs, (_ALL,)], CROWDS, ADDRESSES):
+        yield Case(names, hosts, addresses)
 
 
 def measured(wanted: Sequence[Case], seed: int) -> tuple[int, dict[Case, int]]:
@@ -67,10 +67,10 @@ def table(alone: int, requests: dict[Case, int]) -> Iterator[str]:
 
     Behaviours that cost no request share the last row.
     """
-    least: dict[str, dict[str, int]] = {case.name: {} for case in requests}
+    least: dict[str, dict[str, int]] = {name: {} for name in (*BEHAVIOURS, _ALL)}
     for case, number in requests.items():
-        parts = least[case.name]
-        parts[case.hosts] = min(number, parts.get(case.hosts, number))
+        for name in case.behaviours:
+            least[name][case.hosts] = min(number, least[name].get(case.hosts, number))
     harmless = [name for name, parts in least.items() if min(parts.values()) >= alone]
     yield from head("behaviour", *(f"beside {hosts}" for hosts in CROWDS))
     for name, parts in least.items():
