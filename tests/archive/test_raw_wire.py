@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import chdir, closing, contextmanager, suppress
 from itertools import cycle, islice, product
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -61,7 +62,7 @@ class Reply(NamedTuple):
 
 
 def replies() -> dict[str, Reply]:
-    """Return 300 responses by path."""
+    """Return 300 responses by path, and a large file."""
     mixed = zip(
         product(STATUSES, FRAMINGS, (b"", b"gzip", b"nonsense")),
         cycle(INTERIM),
@@ -97,7 +98,11 @@ def replies() -> dict[str, Reply]:
         end = b"\n" if number % 7 == 0 else b"\r\n"
         ends = framing in ("connection", "broken off") or first.startswith(b"HTTP/1.0")
         made[f"/{number}"] = Reply(interim, first + head + end, body, text, ends)
-    return made
+    large = Random(7).randbytes(2_000_000) + b"," * 1_000_000  # the crawler spools it to disk
+    body = gzip.compress(large, mtime=0)
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Encoding: gzip\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(body)
+    return made | {"/large.csv": Reply(b"", head, body, large, ends=False)}
 
 
 REPLIES = replies()
@@ -145,7 +150,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, l
     folder = tmp_path_factory.mktemp("wire")
     with serving() as (port, sent), chdir(folder):
         usual = ("--delay", "0", "--workers", "0", "--quiet", "--max-tries", "1")
-        kept = ("--raw-bodies", "--warc", "warcs", "--keep", "pages", "--store", "crawl.db")
+        kept = ("--raw-bodies", "--warc", "warcs", "--types", "all,files", "--store", "crawl.db")
         assert main(["crawl", f"http://127.0.0.1:{port}/", *usual, *kept]) == 0
         assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
     assert sent.keys() >= REPLIES.keys()
@@ -222,5 +227,6 @@ def test_the_archive_has_decoded_bodies_too(
             reply = REPLIES.get("/" + answer.url.split("/", 3)[3])
             if reply is not None and answer.kind is not RecordKind.REVISIT and not answer.cut:
                 assert answer.body == reply.text
+                assert answer.coded == (reply.body if reply.body != reply.text else None)
                 compared += 1
     assert compared > 100

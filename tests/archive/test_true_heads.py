@@ -1,7 +1,4 @@
-"""Archives and WARC files have exactly the heads that a server received and sent.
-
-With `--raw-bodies`, they have the bodies as sent, too.
-"""
+"""Archives and WARC files have exactly the heads that a server received and sent."""
 
 import gzip
 import json
@@ -13,7 +10,6 @@ from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -61,13 +57,6 @@ def _with_head_of(size: int) -> bytes:
     return begin + b"y" * (size - len(begin) - len(end)) + end + b"page"
 
 
-def _large() -> bytes:
-    """Return a response so large that the crawler spools it to disk."""
-    body = gzip.compress(Random(7).randbytes(2_000_000) + b"," * 1_000_000)
-    head = OK + b"Content-Type: text/csv\r\nContent-Encoding: gzip\r\n"
-    return head + LENGTH % len(body) + body
-
-
 def _ok(body: bytes, head: bytes = HTML) -> bytes:
     return OK + head + LENGTH % len(body) + body
 
@@ -80,7 +69,6 @@ FOR_CRAWLERS = {
     "/site.xml": _ok(b"<urlset></urlset>", ODD),
 }
 LINKED = {
-    "/large.csv": _large(),
     "/longest": _with_head_of(LONGEST_HEAD),
     "/too-long": _with_head_of(LONGEST_HEAD + 1),
     **{f"/{number}": _reply(number) for number in range(PAGES)},
@@ -102,7 +90,6 @@ class Witness:
     port: int = 0
     received: dict[str, bytes] = field(default_factory=dict)
     sent: dict[str, bytes] = field(default_factory=dict)
-    bodies: dict[str, bytes] = field(default_factory=dict)
 
 
 @contextmanager
@@ -118,7 +105,7 @@ def witnessing() -> Iterator[Witness]:
                 if b"If-None-Match" in request:
                     reply = CONFIRMATION
                 seen.received[path] = request + b"\r\n"
-                head, end, seen.bodies[path] = re.split(rb"(?<=\n)(\r?\n)", reply, maxsplit=1)
+                head, end, _ = re.split(rb"(?<=\n)(\r?\n)", reply, maxsplit=1)
                 seen.sent[path] = head + end
                 self.wfile.write(reply)
 
@@ -303,46 +290,3 @@ def test_a_confirmation_of_a_page_has_its_own_heads(
         assert (blocks["revisit"], blocks["request"]) == (sent, received), place
     indexes = [index.read_text() for index in sorted(Path("warcs").glob("*.cdxj"))]
     assert [index.count(")/confirmed") for index in indexes] == [1, 0]
-
-
-@pytest.fixture(scope="module")
-def raw(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Witness]:
-    """Return a folder with a crawl that keeps raw bodies, and the exchanges of its server."""
-    folder = tmp_path_factory.mktemp("raw")
-    with witnessing() as seen, chdir(folder):
-        crawl(seen, "--raw-bodies", "--warc", "warcs", "--types", "all,files")
-        assert main(["export", "site.warc.gz", "--store", "crawl.db"]) == 0
-    return folder, seen
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["warcs/*.warc.gz", "site.warc.gz"])
-def test_warc_files_have_raw_bodies_as_sent(raw: tuple[Path, Witness], name: str) -> None:
-    folder, witness = raw
-    (place,) = folder.glob(name)
-    compared = dict[str, bytes]()
-    for record in records(place, check_digests="raise"):
-        body = record.raw_stream.read()
-        head = record.http_headers if record.rec_type == "response" else None
-        if head is not None and head.get_header("Content-Encoding"):
-            compared[path_of(record.rec_headers.get_header("WARC-Target-URI"))] = body
-    coded = {path for path, head in witness.sent.items() if b"gzip" in head}
-    assert compared == {path: witness.bodies[path] for path in coded}
-
-
-def test_an_archive_with_raw_bodies_also_returns_decoded_ones(raw: tuple[Path, Witness]) -> None:
-    folder, witness = raw
-    assert main(["archive", "--verify", "--store", str(folder / "crawl.db")]) == 0
-    read = 0
-    for path, answer in archived(folder):
-        if answer.kind == RecordKind.REVISIT:
-            continue
-        if answer.headers.get("content-encoding") == "gzip":
-            assert answer.coded == witness.bodies[path]
-            assert answer.body == gzip.decompress(answer.coded)
-            read += 1
-        elif answer.headers.get("transfer-encoding") == "chunked":
-            assert answer.coded == witness.bodies[path]
-        else:
-            assert answer.coded is None
-    assert read > PAGES // 10

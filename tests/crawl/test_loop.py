@@ -314,25 +314,6 @@ def test_retry_after_is_kept(path: Path) -> None:
     assert set(run.states.values()) == {State.FETCHED}
 
 
-@pytest.mark.parametrize(
-    ("kind", "tries"),
-    [
-        (State.RESET, 3),
-        (State.TIMEOUT, 2),
-        (State.SERVER_ERROR, 3),
-        (State.THROTTLED, 5),
-        (State.NOT_FOUND, 1),
-        (State.TLS, 1),
-        (State.ENCODING, 1),
-    ],
-)
-def test_the_kind_of_a_failure_limits_the_tries(kind: State, tries: int, path: Path) -> None:
-    web = FakeWeb({f"{A}/": failed(kind)})
-    run = crawl(web, path, f"{A}/")
-    assert len(web.asked) == tries
-    assert run.states == {f"{A}/": kind}
-
-
 @pytest.mark.parametrize("max_tries", [1, 2, 5])
 @pytest.mark.parametrize(
     ("answer", "most"),
