@@ -299,7 +299,7 @@ class Store(AbstractContextManager["Store"]):
         """Return the names of saved ranks; `opic` is the importance."""
         return [
             OPIC,
-            *(rank.row.name for rank in saved_ranks(self.path, self._snapshot.connection)),
+            *(rank.name for rank in saved_ranks(self.path, self._snapshot.connection)),
         ]
 
     def rank(self, name: str = OPIC) -> NDArray[np.float64]:

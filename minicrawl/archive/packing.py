@@ -147,7 +147,7 @@ def _answer(content: bytes, header: Header) -> Answer:
             wire=wire,
             by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
             is_undecoded=bool(fields.get("undecoded")),
-            requested=WantedFiles(*(tuple(map(str, some)) for some in fields.get("asked", ()))),
+            requested=WantedFiles(*(tuple(map(str, urls)) for urls in fields.get("asked", ()))),
         )
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Damaged(f"its head cannot be read ({error})") from error

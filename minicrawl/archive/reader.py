@@ -217,7 +217,7 @@ def last_page(rows: Sequence[IndexRow]) -> int:
     last, row = pages[-1]
     if row.kind == RecordKind.REVISIT:
         pairs = pairwise(pages)
-        rendered = [(of, dom) for (_, of), (dom, one) in pairs if one.kind == RecordKind.RENDERED]
+        rendered = [(of, dom) for (_, of), (dom, row) in pairs if row.kind == RecordKind.RENDERED]
         if rendered and rendered[-1][0].digest == row.digest:
             return rendered[-1][1]
     return last

@@ -317,10 +317,10 @@ def write_at(path: Path, offset: int, content: bytes) -> None:
     with disk_errors(path):
         file = open_own(path, os.O_WRONLY | os.O_CREAT)
         try:
-            rest = memoryview(content)
-            while rest:
-                written = os.pwrite(file, rest, offset)
-                rest, offset = rest[written:], offset + written
+            unwritten = memoryview(content)
+            while unwritten:
+                written = os.pwrite(file, unwritten, offset)
+                unwritten, offset = unwritten[written:], offset + written
         finally:
             os.close(file)
 

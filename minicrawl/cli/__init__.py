@@ -141,11 +141,11 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, arguments = super().resolve_command(ctx, args)
         if isinstance(command, DeferredCommand):
             command = command.load()
             command.epilog = epilog(f"{ctx.command_path} {name}".removeprefix(f"{PROGRAM} "))
-        return name, command, rest
+        return name, command, arguments
 
 
 class AddedCommand(DeferredCommand):

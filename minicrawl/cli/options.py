@@ -56,8 +56,8 @@ class Number(click.FloatRange):
 
 
 class SettingOption(click.Option):
-    def __init__(self, declarations: list[str], *, row: Setting, **rest: Any) -> None:
-        super().__init__(declarations, **rest)
+    def __init__(self, declarations: list[str], *, row: Setting, **attributes: Any) -> None:
+        super().__init__(declarations, **attributes)
         self.heading = row.section.name.capitalize()
 
     def handle_parse_result(
@@ -79,9 +79,11 @@ class SettingOption(click.Option):
 class ListOption(click.Option):
     """An option with a list, separated by commas. Given again, it adds to the list."""
 
-    def __init__(self, declarations: list[str], *, default: str | None = None, **rest: Any) -> None:
+    def __init__(
+        self, declarations: list[str], *, default: str | None = None, **attributes: Any
+    ) -> None:
         defaults = None if default is None else [default]
-        super().__init__(declarations, multiple=True, default=defaults, **rest)
+        super().__init__(declarations, multiple=True, default=defaults, **attributes)
 
     def type_cast_value(self, ctx: click.Context, value: Sequence[str]) -> Any:
         """Return the value of all lists together, None without any."""

@@ -54,7 +54,7 @@ def store_option_for(
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
-        def with_store(store: Path | None, cluster: str | None = None, **rest: Any) -> Any:
+        def with_store(store: Path | None, cluster: str | None = None, **options: Any) -> Any:
             warn_of_unknown_variables()
             chosen = os.environ.get(CONFIG_VARIABLE)
             given = {"store": store and str(store), "cluster": cluster}
@@ -62,17 +62,17 @@ def store_option_for(
             used = ("store", "cluster", "insecure") if of_cluster else ("store",)
             warn_of_ignored(loaded, map(BY_NAME.__getitem__, used))
             with ExitStack() as stack:
-                if of_cluster and _is_of_cluster(given, loaded, rest):
-                    gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(rest))
+                if of_cluster and _is_of_cluster(given, loaded, options):
+                    gathered = cluster_door().gathered(loaded.settings, pages=needs_pages(options))
                     read = stack.enter_context(gathered)
                 else:
                     read = loaded.settings.storing.store
                     is_usual = loaded.origins["store"] == DEFAULT
                     if is_usual and not read.exists() and DEMO_STORE.exists():
                         read = DEMO_STORE
-                if not rest.get("graph"):
+                if not options.get("graph"):
                     stack.enter_context(reporting_damaged_store(read))
-                return command(store=read, **rest)
+                return command(store=read, **options)
 
         decorated: Command = click.option(
             "--store",
@@ -152,14 +152,14 @@ def selection_options(count: int) -> Callable[[Command], Command]:
         @click.option("--fetched", is_flag=True, help="Only pages that have been fetched.")
         @functools.wraps(command)
         def with_selection(
-            n: int, host: str | None, unread: bool, fetched: bool, **rest: Any
+            n: int, host: str | None, unread: bool, fetched: bool, **options: Any
         ) -> Any:
             if unread and fetched:
                 raise click.UsageError("--unread and --fetched cannot be combined")
             from minicrawl.report.selected_pages import PageSelection
 
             selection = PageSelection(count=n, host=host, unread=unread, fetched=fetched)
-            return command(selection=selection, **rest)
+            return command(selection=selection, **options)
 
         return with_selection
 
@@ -192,9 +192,10 @@ def warn_of_unranked_pages(snapshot: "Snapshot", names: Collection[str]) -> None
     from minicrawl.report.saved_ranks import saved_ranks
 
     for rank in saved_ranks(snapshot.path, snapshot.connection) if names else ():
-        if rank.row.name in names and rank.unranked:
-            pages = counted(rank.unranked, "page has", "pages have")
-            click.echo(f"{pages} no score by {rank.row.name}: found after it was made", err=True)
+        unranked = len(snapshot) - rank.nodes
+        if rank.name in names and unranked:
+            pages = counted(unranked, "page has", "pages have")
+            click.echo(f"{pages} no score by {rank.name}: found after it was made", err=True)
 
 
 def tell_of_importance(snapshot: "Snapshot", *, err: bool = False) -> None:
@@ -218,7 +219,7 @@ def source_options(command: Command) -> Command:
     """Pass an open `source`, the graph, to the command. click's `obj` has it as well."""
 
     @functools.wraps(command)
-    def with_source(store: Path, graph: Path | None, **rest: Any) -> Any:
+    def with_source(store: Path, graph: Path | None, **options: Any) -> Any:
         from minicrawl.report.graph.source import opened
 
         context = click.get_current_context()
@@ -226,7 +227,7 @@ def source_options(command: Command) -> Command:
             raise click.UsageError("--store and --graph cannot be combined")
         with opened(store, graph, progress) as source:
             context.obj = source
-            return command(source=source, **rest)
+            return command(source=source, **options)
 
     return graph_option(store_option(with_source))
 

@@ -1,4 +1,4 @@
-"""How a field of a part declares a setting, and what follows: flag, variable, key and argument.
+"""Declarations of settings by fields of parts; flag, variable, key and argument follow.
 
 `setting(1.0, either("auto", WAIT), "Time between …", name="delay")` in the part `Politeness` is the
 flag --delay, the variable MINICRAWL_DELAY, the key `delay` in `[politeness]` of minicrawl.toml and

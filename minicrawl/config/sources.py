@@ -86,9 +86,9 @@ def from_environment(environ: Mapping[str, str]) -> Source:
     return {name: Given(value, variable_of(name)) for name, value in renewed(given).items()}
 
 
-def unknown_variables(environ: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+def unknown_variables(environ: Mapping[str, str], more: Iterable[str] = ()) -> list[str]:
     """Return a line for each variable that looks like a setting but never was one."""
-    known = [*map(variable_of, (*BY_NAME, *GONE, *FORMER)), *others]
+    known = [*map(variable_of, (*BY_NAME, *GONE, *FORMER)), *more]
     return [
         f"{name}: no such variable{_hint(name, known)}"
         for name in sorted(environ)

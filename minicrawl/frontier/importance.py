@@ -320,11 +320,8 @@ class GatheredImportance:
         read, unread = _read_and_unread(importance, states)
         self._read += read
         self._unread += unread
-        if stop == pages:
-            self._end_lap()
-        return stop == pages
-
-    def _end_lap(self) -> None:
+        if stop < pages:
+            return False
         self.read, self.unread = self._read, self._unread
         if whole := self._read + self._unread:
             least = self.share if self._readable <= self._most else 0.0
@@ -333,6 +330,7 @@ class GatheredImportance:
         self._most = self._readable
         self._readable = 0
         self._read = self._unread = 0.0
+        return True
 
 
 def _read_and_unread(importance: Floats, states: NDArray[np.uint8]) -> tuple[float, float]:

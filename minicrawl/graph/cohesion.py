@@ -1,4 +1,4 @@
-"""How closely a graph is knit: its triangles, its innermost core, and how few nodes have its rank.
+"""Cohesion of a graph: its triangles, its innermost core, and how few nodes have its rank.
 
 A `DynamicCohesion` follows a graph whose links and nodes come and go, by what changed.
 

@@ -157,11 +157,11 @@ def _ends(keys: Keys) -> tuple[Keys, Keys]:
     return keys >> BITS, keys & _TARGET
 
 
-def _newly_mutual(new: Keys, others: Keys) -> int:
+def _newly_mutual(new: Keys, known: Keys) -> int:
     """Return how many edges become mutual when these new edges join the others."""
     sources, targets = _ends(new)
     back = np.sort((targets << BITS | sources)[sources != targets])
-    return 2 * int(np.count_nonzero(are_among(back, others))) + int(
+    return 2 * int(np.count_nonzero(are_among(back, known))) + int(
         np.count_nonzero(are_among(back, new))
     )
 

@@ -213,11 +213,11 @@ class UnionFind:
             node = parent[node]
         return node
 
-    def merge(self, one: int, other: int) -> int:
+    def merge(self, node: int, other: int) -> int:
         """Merge the components of two nodes, and return the first node of the result."""
-        one, other = sorted((self.root(one), self.root(other)))
-        self._parent[other] = one
-        return one
+        first, second = sorted((self.root(node), self.root(other)))
+        self._parent[second] = first
+        return first
 
     def labels(self) -> NDArray[np.int64]:
         """Return the first node of each node's component."""

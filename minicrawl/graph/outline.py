@@ -282,7 +282,7 @@ def estimate(
     if is_fine or by_paths.diameter * graph.edges > most_visits:
         return by_paths
     by_balls = hyperball.estimated(graph, rng, tell, most_visits=most_visits)
-    better = min(by_paths, by_balls, key=lambda one: (one.mean_distance is None, one.error))
+    better = min(by_paths, by_balls, key=lambda row: (row.mean_distance is None, row.error))
     return better._replace(diameter=max(by_paths.diameter, by_balls.diameter))
 
 

@@ -1,4 +1,4 @@
-"""How windows follow a web that changes: figures 4, 5 and 6 of the paper.
+"""Experiment: windows follow a web that changes; figures 4, 5 and 6 of the paper.
 
 warm-up   laps before the first change, starting at the fixpoint, until every window is full
 cold      a run without a warm-up, which begins as in the paper: each page holds a unit and has no

@@ -1,4 +1,4 @@
-"""How fast estimates approach the true importance: figures 2 and 3 of the paper."""
+"""Experiment: the speed at which estimates approach the true importance; figures 2 and 3."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

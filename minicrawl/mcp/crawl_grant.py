@@ -1,4 +1,4 @@
-"""What an agent may crawl, and the crawl that it starts: a process of its own.
+"""The grant of an agent, and the crawl that it starts: a process of its own.
 
     STORE PAGES URL...     prints its summary as JSON
 

@@ -1,4 +1,4 @@
-"""What a server keeps open between questions: a snapshot and an audit."""
+"""A snapshot and an audit that a server keeps open between questions."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

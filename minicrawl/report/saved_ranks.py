@@ -6,7 +6,6 @@ Law: a page that was found after a rank was computed has the score NaN.
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.opic.importance.estimate import rising
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import questions, tables
+from minicrawl.store import tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import (
     OPIC,
@@ -30,16 +29,6 @@ RISING = "rising"
 """Name of a rank computed on demand: cash that came to a page lately, relative to its past."""
 
 Floats = NDArray[np.float64]
-
-
-class SavedRank(NamedTuple):
-    """Rank kept beside a store, with its age."""
-
-    row: RankRow
-    unranked: int
-    """Number of pages found since."""
-    is_current: bool
-    """True if the store has no newer steps, and so no other links."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +83,10 @@ def convergence_text(convergence: Convergence | None) -> str:
     return ESTIMATED if convergence is None else str(convergence)
 
 
-def saved_ranks(store: Path, connection: tables.Connection) -> list[SavedRank]:
+def saved_ranks(store: Path, connection: tables.Connection) -> list[RankRow]:
     """Return the ranks beside the store by name, except those of the crawl itself."""
-    known, last = questions.pages_known(connection), tables.last_step(connection)
     with reading_beside(store, connection) as derived:
-        rows = (row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES))
-        return [SavedRank(row, known - row.nodes, row.step == last) for row in rows]
+        return [row for row in kept_ranks(derived) if row.name not in (OPIC, OPIC_SITES)]
 
 
 def scores(snapshot: Snapshot, name: str) -> Floats:
@@ -107,7 +94,7 @@ def scores(snapshot: Snapshot, name: str) -> Floats:
     scores = kept_scores(snapshot, name)
     if scores is None:
         names = "".join(
-            f", {rank.row.name}" for rank in saved_ranks(snapshot.path, snapshot.connection)
+            f", {rank.name}" for rank in saved_ranks(snapshot.path, snapshot.connection)
         )
         raise UsageError(
             f"{snapshot.path} has no rank {name}, only {OPIC}{names}: make it with `minicrawl rank`"

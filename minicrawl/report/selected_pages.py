@@ -272,7 +272,9 @@ def hosts_named(snapshot: Snapshot, host: str) -> list[int]:
     return numbers
 
 
-def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, Values]) -> Block:
+def _block(
+    snapshot: Snapshot, pages: Pages, ranks: Pages, scores_by_name: Mapping[str, Values]
+) -> Block:
     places = questions.locations(snapshot.connection, pages.tolist())
     values = tables.values_of(snapshot.connection, pages.tolist())
     columns = _document_columns(snapshot, pages) | {
@@ -289,7 +291,7 @@ def _block(snapshot: Snapshot, pages: Pages, ranks: Pages, others: Mapping[str, 
         "value": [values[page] / FULL_VALUE if page in values else None for page in pages.tolist()],
     }
     in_order: Block = {name: columns[name] for name in COLUMNS}
-    return in_order | {name: nan_as_none(scores[pages]) for name, scores in others.items()}
+    return in_order | {name: nan_as_none(scores[pages]) for name, scores in scores_by_name.items()}
 
 
 def _like(snapshot: Snapshot, pages: Pages) -> list[str]:

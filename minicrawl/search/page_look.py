@@ -1,4 +1,4 @@
-"""How a search page looks: its title, logo text, colours and start text.
+"""Look of a search page: its title, logo text, colours and start text.
 
 They come from options, or else from the table `page` of the file with synonyms and pins, which goes
 with the store:

@@ -249,10 +249,10 @@ def judged(
     score = score._replace(total=_total(score, weights))
     forms = sought.forms(stored.about.language)
     if any(forms):
-        by_field = {name: with_forms(one, forms) for name, one in by_field.items()}
+        by_field = {name: with_forms(places, forms) for name, places in by_field.items()}
         loose = _loosened(score, stored, sought, by_field, forms)
         loose = loose._replace(total=weights.form * _total(loose, weights))
-        score = max(score, loose, key=lambda one: one.total)
+        score = max(score, loose, key=lambda other: other.total)
     return score._replace(complete=float(_is_complete(sought, by_field, has_all=has_all)))
 
 

@@ -323,7 +323,7 @@ class Finder:
 
         first = CANDIDATES - len(hits[:WITH_ALL])
         results = ordered(*hits[:WITH_ALL], *lacking[:first])
-        places = [place for place, (one, _) in enumerate(results, 1) if one.about.page in with_all]
+        places = [place for place, (row, _) in enumerate(results, 1) if row.about.page in with_all]
         end = places[-1] if places else 0
         results, last = results[:end], results[end:]
         for at in range(WITH_ALL, count, WITH_ALL):

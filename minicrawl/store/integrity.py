@@ -1,4 +1,4 @@
-"""What SQLite accepts and readers do not: ids that are not dense, and invalid values in columns.
+"""Faults that SQLite accepts and readers do not: ids that are not dense, invalid values in columns.
 
 Law: SQLite accepts any value in any column, but readers rely on types and ranges,
 so `minicrawl check` checks all values. SQLite itself scans each table, once. NULL is valid only

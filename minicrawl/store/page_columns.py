@@ -53,11 +53,11 @@ def blocks(connection: Connection, table: Table, *columns: Column) -> Iterator[t
     (rows,) = connection.execute(f"SELECT coalesce(max(id) + 1, 0) FROM {table}").fetchone()
     for start in range(0, rows, _COLUMN_ROWS):
         stop = min(start + _COLUMN_ROWS, rows)
-        count, *found = connection.execute(query, (start, stop)).fetchone()
+        count, *texts = connection.execute(query, (start, stop)).fetchone()
         if count != stop - start:
             raise ValueError(f"{table} lacks rows between {start} and {stop}")
         yield tuple(
-            _numbers(text or "", column, count) for text, column in zip(found, columns, strict=True)
+            _numbers(text or "", column, count) for text, column in zip(texts, columns, strict=True)
         )
 
 

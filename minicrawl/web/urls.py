@@ -256,9 +256,9 @@ def _without_marks(url: str) -> str:
     if ";" in url:
         authority, path = split(url)
         url = authority + _MARK_IN_PATH.sub("", path)
-    rest = _MARK_IN_QUERY.sub("", f"&{query}")[1:]
+    parameters = _MARK_IN_QUERY.sub("", f"&{query}")[1:]
     # Remove a query if nothing is left of it, but keep one that was empty.
-    return url + question + rest if rest or not query else url
+    return url + question + parameters if parameters or not query else url
 
 
 def split(url: str) -> tuple[str, str]:

@@ -54,10 +54,9 @@ def go_on(store: Path, *links: str) -> None:
 
 
 def state(store: Path) -> list[tuple[str, int, bool]]:
-    with reading(store) as connection:
-        return [
-            (one.row.name, one.unranked, one.is_current) for one in saved_ranks(store, connection)
-        ]
+    with snapshot(store) as seen:
+        last, rows = seen.frontier.last_seq, saved_ranks(store, seen.connection)
+        return [(row.name, len(seen) - row.nodes, row.step == last) for row in rows]
 
 
 def test_a_rank_is_current_until_the_next_step_and_new_pages_have_no_score(store: Path) -> None:

@@ -19,8 +19,8 @@ _MOST_ESCAPES = 32
 """Maximum nesting of escapes. A hostile URL has thousands, and would take quadratic time."""
 _PLAIN = "!\"$&'()*+,/:;<=>?@[\\]^`{|}"
 _SESSION_IDS = tuple(
-    re.compile(f"(?i){one}(?:&|$)")
-    for one in (
+    re.compile(f"(?i){parameter}(?:&|$)")
+    for parameter in (
         "jsessionid=[0-9a-z]{32}",
         "phpsessid=[0-9a-z]{32}",
         "sid=[0-9a-z]{32}",
@@ -101,7 +101,7 @@ def _named_values(document: object) -> dict[str, str]:
         if isinstance(value, dict):
             waiting.extend(reversed(value.items()))
         elif isinstance(value, list):
-            waiting.extend((name, one) for one in reversed(value))
+            waiting.extend((name, element) for element in reversed(value))
         elif name:
             if name in values:
                 repeats[name] += 1
@@ -124,12 +124,12 @@ def surt(url: str) -> str:
     host = name if ":" in name else ",".join(reversed(name.split(".")))
     usual = parts.port is None or parts.port == _USUAL_PORTS.get(parts.scheme)
     segments = list[bytes]()
-    for one in _unescaped(parts.path).split(b"/")[1:]:
-        if one == b".." and segments:
+    for segment in _unescaped(parts.path).split(b"/")[1:]:
+        if segment == b".." and segments:
             segments.pop()
-        elif one != b".":
-            segments.append(one)
-    path = b"/" + b"/".join([one for one in segments[:-1] if one] + segments[-1:])
+        elif segment != b".":
+            segments.append(segment)
+    path = b"/" + b"/".join([segment for segment in segments[:-1] if segment] + segments[-1:])
     query = _minimal(_unescaped(parts.query))
     for pattern in _SESSION_IDS:
         if session_ids := [*pattern.finditer(query)]:

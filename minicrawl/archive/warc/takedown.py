@@ -273,7 +273,7 @@ def _rewrite_index(
     if not captures:
         return
     left = {key: deque(waiting_places) for key, waiting_places in places.items()}
-    for _, number, fields, key in sorted(captures, key=lambda one: one[0]):
+    for _, number, fields, key in sorted(captures, key=lambda row: row[0]):
         if waiting := left.get(key):
             offset, length = waiting.popleft()
             moved = fields | {"offset": str(offset), "length": str(length)}

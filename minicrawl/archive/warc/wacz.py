@@ -79,7 +79,7 @@ def _pages(lines: Iterable[CdxLine]) -> Iterator[str]:
     captures = (line.capture for line in lines)
     ranked = (capture for capture in captures if capture.rank and capture.has_page)
     last = {capture.url: capture for capture in ranked if capture.status < _FIRST_FAILURE}
-    for capture in sorted(last.values(), key=lambda one: one.rank):
+    for capture in sorted(last.values(), key=lambda capture: capture.rank):
         fields: dict[str, object] = {"id": str(capture.rank), "url": capture.url}
         fields |= {"ts": iso(capture.at), "title": capture.title}
         yield json.dumps(fields | {"rank": capture.rank, "importance": capture.importance})

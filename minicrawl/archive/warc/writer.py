@@ -71,17 +71,17 @@ class WarcWriter:
         """Write a complete file, and yield the index line of each capture."""
         self.begin(made_at, about)
         originals: dict[str, Original] = {}
-        for one in captures:
-            if one.is_rendered:
-                self.add_rendered(one)
+        for row in captures:
+            if row.is_rendered:
+                self.add_rendered(row)
                 continue
-            digest = payload_digest(one.body)
-            original = (originals.get(digest) if one.body else None) or one.original
-            capture = one
-            if one.is_confirmed and one.body and original is None:
+            digest = payload_digest(row.body)
+            original = (originals.get(digest) if row.body else None) or row.original
+            capture = row
+            if row.is_confirmed and row.body and original is None:
                 # What it confirms was pruned: it is the response, with a reconstructed head.
-                wire = one.wire and one.wire._replace(response=b"")
-                capture = one._replace(status=HTTPStatus.OK, is_confirmed=False, wire=wire)
+                wire = row.wire and row.wire._replace(response=b"")
+                capture = row._replace(status=HTTPStatus.OK, is_confirmed=False, wire=wire)
             yield self.add(capture, digest, original)
             if original is None:
                 originals[digest] = Original(capture.url, moment(capture.at))

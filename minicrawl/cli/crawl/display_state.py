@@ -1,4 +1,4 @@
-"""What a display shows of a running crawl, gathered from its events, and its text."""
+"""Figures of a running crawl for a display, gathered from its events, and their text."""
 
 import time
 from collections import deque

@@ -141,7 +141,9 @@ def _verify_files(files: list[Path], moved: list[Path], *, as_json: bool) -> Non
 
     stubs = filter(None, (stub_of(path.with_name(path.stem)) for path in moved))
     objects = (
-        f"{one.url}/{one.key} is not what was moved there" for one in stubs if not one.is_whole()
+        f"{stub.url}/{stub.key} is not what was moved there"
+        for stub in stubs
+        if not stub.is_whole()
     )
     verification, wrong = Verification(), list[str]()
     for line in chain(verification.problems(files), objects):

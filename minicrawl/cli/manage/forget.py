@@ -12,12 +12,12 @@ from minicrawl.wording import visible
 
 
 @click.command()
-@click.argument("what", metavar="[URL]", required=False)
+@click.argument("url", metavar="[URL]", required=False)
 @with_options
 @json_option
 @own_store_option
 def forget(
-    what: str | None,
+    url: str | None,
     store: Path,
     as_json: bool,
     versions: int | None = number(
@@ -62,15 +62,15 @@ def forget(
     crawl may be running. A program that is reading the archive is not disturbed; the next crawl or
     `forget` then removes the old files.
     """
-    if archives and (what is None or dry_run or any((versions, before, best, media))):
+    if archives and (url is None or dry_run or any((versions, before, best, media))):
         raise click.UsageError("--archives needs a URL to take down, and no option but --why")
     if why is not None and not archives:
         raise click.UsageError("--why needs --archives, whose log says it")
     if any((versions, before, best, media)):
         chosen = versions, before, best, media
-        _prune(store, what, chosen, dry_run=dry_run, as_json=as_json)
-    elif what is not None:
-        _take_down(store, what, archives, why or "", dry_run=dry_run, as_json=as_json)
+        _prune(store, url, chosen, dry_run=dry_run, as_json=as_json)
+    elif url is not None:
+        _take_down(store, url, archives, why or "", dry_run=dry_run, as_json=as_json)
     else:
         raise click.UsageError(
             "URL, --keep-versions, --before, --best or --type must say what to remove"
@@ -78,7 +78,7 @@ def forget(
 
 
 def _take_down(
-    store: Path, what: str, archives: tuple[Path, ...], why: str, *, dry_run: bool, as_json: bool
+    store: Path, url: str, archives: tuple[Path, ...], why: str, *, dry_run: bool, as_json: bool
 ) -> None:
     from minicrawl.crawl.record.archiving import forget as take_down, would_forget
     from minicrawl.store.reader import reading
@@ -86,7 +86,7 @@ def _take_down(
     with reading(store):  # refuses a missing store, which the take-down would create
         pass
     now = time.time()
-    done = would_forget(store, what) if dry_run else take_down(store, what, now, archives, why)
+    done = would_forget(store, url) if dry_run else take_down(store, url, now, archives, why)
     if as_json:
         show_json(done._asdict() | {"is_complete": done.is_complete and not dry_run})
     else:
@@ -95,7 +95,7 @@ def _take_down(
             facts += [("rewritten archives", len(done.archives)), ("records", done.records)]
         show_facts([(name, f"{count:,}") for name, count in facts])
     if not done.pages:
-        warn(f"the store knows no page {visible(what)}, or took it down before")
+        warn(f"the store knows no page {visible(url)}, or took it down before")
     if done.warcs:
         folder = visible(done.warcs)
         warn(f"WARC files in {folder} are not changed: repeat with --archives {folder}")
@@ -115,7 +115,7 @@ def _take_down(
 
 def _prune(
     store: Path,
-    what: str | None,
+    url: str | None,
     chosen: tuple[int | None, str | None, int | None, str | None],
     *,
     dry_run: bool,
@@ -133,13 +133,13 @@ def _prune(
     with snapshot(store) as view, kept_pages(view) as reader:
         keys = None if best is None else keys_of_best(view, reader, best)
         gone = keys_of_type(reader, media) if media else set[int]()
-        within = None if what is None else UrlPattern.of(what).keys(reader)
+        within = None if url is None else UrlPattern.of(url).keys(reader)
         rules = PruneRules(versions=versions, before=at, keys=keys, gone=gone, within=within)
         pruning, is_gone = Pruning(reader, rules), True
         pruning.refuse_all(reader)
         damaged = list(verify(reader))
-    if what is not None and not within:
-        warn(f"no response of {visible(what)} is kept")
+    if url is not None and not within:
+        warn(f"no response of {visible(url)} is kept")
     for line in damaged:
         warn(f"damaged, so removed as well: {visible(line)}")
     if not dry_run:

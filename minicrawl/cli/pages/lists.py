@@ -48,11 +48,11 @@ def _form_options(command: Command) -> Command:
     """Pass `form`, in which to print rows."""
 
     @functools.wraps(command)
-    def with_form(as_csv: bool, as_json: bool, **rest: Any) -> Any:
+    def with_form(as_csv: bool, as_json: bool, **options: Any) -> Any:
         if as_csv and as_json:
             raise click.UsageError("--csv and --json cannot be combined")
         form = "csv" if as_csv else "json" if as_json else "table"
-        return command(form=form, **rest)
+        return command(form=form, **options)
 
     csv_option = click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
     return csv_option(json_option(with_form))

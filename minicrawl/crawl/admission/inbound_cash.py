@@ -86,14 +86,14 @@ class SiteIndex:
         """Return the numbers of the hosts' networks, or UNKNOWN."""
         return np.frombuffer(self._networks, dtype=np.uint32)[hosts]
 
-    def differ(self, hosts: Hosts, others: Hosts) -> NDArray[np.bool_]:
+    def differ(self, hosts: Hosts, other_hosts: Hosts) -> NDArray[np.bool_]:
         """Return whether the hosts of each pair are strangers, as a name and an address are."""
         self.grow()
         is_address = np.frombuffer(self._is_address, dtype=np.uint8)
-        differ: NDArray[np.bool_] = is_address[hosts] != is_address[others]
+        differ: NDArray[np.bool_] = is_address[hosts] != is_address[other_hosts]
         alike = ~differ
         if alike.any():
-            differ[alike] = self.sites(hosts[alike]) != self.sites(others[alike])
+            differ[alike] = self.sites(hosts[alike]) != self.sites(other_hosts[alike])
         return differ
 
     def sites(self, hosts: Hosts) -> Hosts:

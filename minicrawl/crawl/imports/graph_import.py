@@ -187,7 +187,7 @@ class _CrawlWriter:
         self._frontier.apply(row)
         return row
 
-    def _commit(self, batch: Batch, others: Mapping[str, object] | None = None) -> None:
-        counted = {tables.FETCHES: self._fetches, **(others or {})}
+    def _commit(self, batch: Batch, more: Mapping[str, object] | None = None) -> None:
+        counted = {tables.FETCHES: self._fetches, **(more or {})}
         batch.counters = self._frontier.tally() | counted
         self._store.commit(batch)

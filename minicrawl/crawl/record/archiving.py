@@ -211,7 +211,7 @@ class TakenDown(NamedTuple):
 class UrlPattern(NamedTuple):
     """A URL with the POSTs to it, or all URLs with a prefix."""
 
-    what: str
+    text: str
     """In canonical form; a prefix ends in `*`."""
     fits: Callable[[str], object]
 
@@ -220,8 +220,8 @@ class UrlPattern(NamedTuple):
         stem = text.removesuffix("*")
         if (url := canonical(stem)) is None:
             raise UsageError(f"{text!r} is neither a URL nor a URL prefix followed by *")
-        what = url + text[len(stem) :]
-        return cls(what, re.compile(pattern_of_urls(what)).match)
+        pattern = url + text[len(stem) :]
+        return cls(pattern, re.compile(pattern_of_urls(pattern)).match)
 
     def keys(self, archive: ArchiveReader) -> set[int]:
         return archive.keys_of(
@@ -233,9 +233,9 @@ class UrlPattern(NamedTuple):
 
 
 def forget(
-    path: Path, what: str, now: float, archives: Sequence[Path] = (), why: str = ""
+    path: Path, url: str, now: float, archives: Sequence[Path] = (), why: str = ""
 ) -> TakenDown:
-    """Remove the stored content of a URL or, if `what` ends with `*`, of all URLs with this prefix.
+    """Remove the stored content of a URL or, if `url` ends with `*`, of all URLs with this prefix.
 
     It is also removed from `archives`, which are WARC files and folders with some; their log of
     take-downs says `why`.
@@ -245,10 +245,10 @@ def forget(
     """
     from minicrawl.store.derived.checks import drop_findings
 
-    what = (urls := UrlPattern.of(what)).what
+    urls = UrlPattern.of(url)
     with closing(StoreWriter.open(path)) as store:
         known = tables.takedowns(tables.counters(store.connection))
-        noted = what_of(what)
+        noted = what_of(urls.text)
         note = next((note for note in known if note.what == noted), Takedown(noted, now))
         note = note._replace(at=now, complete=False)
         unchanged = [note for note in known if note.what != noted]
@@ -281,7 +281,7 @@ def forget(
 
         series = WarcSeries.read(tables.counters(store.connection).get(tables.WARC))
         folder = series.folder if series else ""
-        done = TakenDown(what, answers, len(pages), is_gone, folder, _aside(path))
+        done = TakenDown(urls.text, answers, len(pages), is_gone, folder, _aside(path))
         if not archives:
             return done
         from minicrawl.archive.warc.takedown import take_down
@@ -327,14 +327,14 @@ def _names(word: str, gone: Takedowns) -> bool:
     return any(url is not None and gone.covers(url) for url in urls)
 
 
-def would_forget(path: Path, what: str) -> TakenDown:
-    urls, folder, answers = UrlPattern.of(what), archive_folder(path), 0
+def would_forget(path: Path, url: str) -> TakenDown:
+    urls, folder, answers = UrlPattern.of(url), archive_folder(path), 0
     with reading(path) as connection:
         pages, end = urls.pages(connection), tables.archive_end(connection)
         if end is not None and folder.is_dir():
             with closing(ArchiveReader(folder, end)) as archive:
                 answers = _pruning_of(archive, urls, pages).dropped
-    return TakenDown(urls.what, answers, len(pages), is_complete=True, warcs="", aside=_aside(path))
+    return TakenDown(urls.text, answers, len(pages), is_complete=True, warcs="", aside=_aside(path))
 
 
 def _aside(path: Path) -> list[str]:

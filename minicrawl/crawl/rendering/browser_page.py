@@ -313,8 +313,8 @@ class BrowserPage:
             and len(request.post_data_buffer or b"") <= _MOST_POSTED
         )
         has_room = self._bytes < _TIMES_A_BODY * self._config.max_body_bytes
-        wanted = _WANTED | _DRAWN if self._config.draws else _WANTED
-        is_read = (is_post or request.method == "GET") and request.resource_type in wanted
+        types = _WANTED | _DRAWN if self._config.draws else _WANTED
+        is_read = (is_post or request.method == "GET") and request.resource_type in types
         return is_read and has_room and _is_of_web(request)
 
     def _look_for(self, request: Request) -> None:

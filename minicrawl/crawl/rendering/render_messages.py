@@ -52,7 +52,7 @@ class RenderConfig:
 
     @property
     def patience(self) -> int:
-        """How many times the usual requests a page may send, and wait for their responses."""
+        """Factor of the usual requests that a page may send and wait for."""
         return _DRAWN_TIMES if self.draws else 1
 
 

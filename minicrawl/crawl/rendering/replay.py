@@ -147,14 +147,14 @@ async def _opened(
     width, height = _SIZE.unpack_from(page.picture, _SIZE_OFFSET) if page.picture else _VIEW
 
     async def route(route: Route, request: Request) -> None:
-        asked = request.url.partition("#")[0]
+        url = request.url.partition("#")[0]
         body = request.post_data_buffer or b"" if request.method == "POST" else None
-        is_page = asked == page.url and request.is_navigation_request()
-        file = content if is_page else archive.file(asked, body)
+        is_page = url == page.url and request.is_navigation_request()
+        file = content if is_page else archive.file(url, body)
         with suppress(BrowserError):  # the page was closed meanwhile
             if file is None:
                 if len(failed) < _MOST_FAILED:
-                    failed.setdefault(asked, request.resource_type)
+                    failed.setdefault(url, request.resource_type)
                 await route.abort()
             else:
                 headers = dict(file.headers) | {"access-control-allow-origin": "*"}

@@ -1,4 +1,4 @@
-"""How a page splits its cash among its links: equally, or by the weights of a weigher.
+"""Shares of a page's cash for its links: equal, or by the weights of a weigher.
 
 A weigher is a function of the URL of a page and of the URLs of its links. It returns a weight of at
 least 0 for each link: a row of a link matrix. `--weight-internal WEIGHT` is the built-in weigher;

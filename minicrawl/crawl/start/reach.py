@@ -1,4 +1,4 @@
-"""How a crawl reaches servers, and the browsers that it needs, checked before the first request.
+"""Checks before the first request: the ways to servers, and the browsers that a crawl needs.
 
 Reports which limits hold, and refuses settings that cannot work: a broken proxy, a document type
 without a reader, a browser that is missing or does not start.

@@ -74,8 +74,8 @@ class ListedPages:
         if {*new} - known:
             why.append(f"cut at {counted(self._max_sitemaps, 'sitemap')}")
         elif len(links) < len(parsed.links):
-            others = counted(len(parsed.links) - len(links), "URL")
-            why.append(f"{others} of hosts whose robots.txt does not name this sitemap")
+            left_out = counted(len(parsed.links) - len(links), "URL")
+            why.append(f"{left_out} of hosts whose robots.txt does not name this sitemap")
         return parsed._replace(
             links=tuple(links),
             words=parsed.words[: len(links)],  # a sitemap has no words

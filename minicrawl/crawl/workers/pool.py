@@ -270,8 +270,8 @@ class WorkerPool:
         """Return the address of a URL, from the process that will connect to it."""
         if (worker := self._worker(url)) is not None:
             with suppress(ChildLost):
-                found: str | Refused | Failed = await worker.call(WorkerCommand.LOCATE, url)
-                return found
+                address: str | Refused | Failed = await worker.call(WorkerCommand.LOCATE, url)
+                return address
         return await self._own.locate(url)
 
     async def visit(self, request: Request) -> Visit:

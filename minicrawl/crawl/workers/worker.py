@@ -72,13 +72,13 @@ class VisitReply(NamedTuple):
 
 
 def packed_request(request: Request) -> tuple[Any, ...]:
-    url, want, *rest = request
-    return url, want.value, *rest
+    url, want, *fields = request
+    return url, want.value, *fields
 
 
 def unpacked_request(packed: tuple[Any, ...]) -> Request:
-    url, want, *rest = packed
-    return Request(url, _WANTS[want], *rest)
+    url, want, *fields = packed
+    return Request(url, _WANTS[want], *fields)
 
 
 class Worker:

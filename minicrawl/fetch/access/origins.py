@@ -129,9 +129,9 @@ def _origins_of(place: str, at_seeds: Sequence[Origin]) -> list[Origin]:
     name = _name_of(place)
     scheme, port = (match["scheme"], match["port"]) if match else (None, None)
     schemes = [scheme] if scheme else ["https", "http"] if port else ["https"]
-    urls = (f"{one}://{name}:{port or _STANDARD_PORTS[one]}/" for one in schemes)
-    said = [one.origin for one in map(target, urls) if one]
+    urls = (f"{known}://{name}:{port or _STANDARD_PORTS[known]}/" for known in schemes)
+    origins = [place.origin for place in map(target, urls) if place]
     if not port:
-        at_host = (one for one in at_seeds if one.host == name.strip("[]"))
-        said += (one for one in at_host if scheme is None or one.is_tls == (scheme == "https"))
-    return said
+        at_host = (origin for origin in at_seeds if origin.host == name.strip("[]"))
+        origins += (own for own in at_host if scheme is None or own.is_tls == (scheme == "https"))
+    return origins

@@ -96,7 +96,7 @@ class Pace(NamedTuple):
     """Limits of a client; `keep_s` is of idle connections, `pause_s` before a repeated request."""
 
     connections: int
-    kept: int
+    idle: int
     keep_s: float
     pause_s: float = 0.0
 
@@ -108,7 +108,7 @@ class HttpClient:
         self._dialer = dialer
         self._max_head_bytes, self._is_raw = max_head_bytes, is_raw
         self._slots = asyncio.Semaphore(pace.connections)
-        self._idle = IdleConnections(pace.kept, pace.keep_s)
+        self._idle = IdleConnections(pace.idle, pace.keep_s)
         self._open: set[Connection] = set()
         self._pause_s = pace.pause_s
         self._read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))

@@ -1,4 +1,4 @@
-"""Which proxies a host is reached through.
+"""Proxies through which hosts are reached.
 
 bypass       hosts that are reached without a proxy
 to resolve   a socks5 proxy is given an address that the resolver checked; other proxies are given

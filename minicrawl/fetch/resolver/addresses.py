@@ -1,4 +1,4 @@
-"""Which addresses are public. The list is our own, because the standard library's has gaps.
+"""Public addresses. The list is our own, because the standard library's has gaps.
 
 An address is public if a web server there can be reached from anywhere. If an IPv6 address embeds
 the IPv4 address that receives the packets, the IPv4 address is checked. The ranges are those of

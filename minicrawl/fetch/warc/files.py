@@ -57,7 +57,7 @@ def warc_files(path: Path) -> list[members.WarcFile]:
             raise UsageError(f"{path}: a damaged ZIP archive ({error})") from error
     if not files:
         raise UsageError(f"{path}: a ZIP archive without WARC files in {_FOLDER}")
-    if sum(one.length for one in files) > path.stat().st_size:
+    if sum(file.length for file in files) > path.stat().st_size:
         raise UsageError(f"{path}: the files in it overlap")
     return files
 

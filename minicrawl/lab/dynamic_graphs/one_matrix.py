@@ -53,15 +53,15 @@ class A1Loops:
         if source == target or rows[source][target] == 1:
             return
         rows[source] = from_source = [
-            length if length < 1 + rest else 1 + rest  # noqa: FURB136 - see above
-            for length, rest in zip(rows[source], rows[target], strict=True)
+            length if length < 1 + onward else 1 + onward  # noqa: FURB136 - see above
+            for length, onward in zip(rows[source], rows[target], strict=True)
         ]
         for node, row in enumerate(rows):
             to_source = row[source]
             if to_source < FAR and node not in (source, target):
                 rows[node] = [
-                    length if length < to_source + rest else to_source + rest  # noqa: FURB136
-                    for length, rest in zip(row, from_source, strict=True)
+                    length if length < to_source + onward else to_source + onward  # noqa: FURB136
+                    for length, onward in zip(row, from_source, strict=True)
                 ]
 
 

@@ -1,4 +1,4 @@
-"""All distances, or the strong components, computed from scratch.
+"""Distances of all pairs, or the strong components, computed from scratch.
 
 Only the edges are stored; the answer is computed on demand. These algorithms are the reference
 for the dynamic ones.

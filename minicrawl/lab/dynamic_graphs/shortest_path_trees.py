@@ -1,5 +1,5 @@
-"""All distances as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela and
-Nanni, "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991).
+"""Distances of all pairs as trees of shortest paths, after Ausiello, Italiano, Marchetti-Spaccamela
+and Nanni, "Incremental algorithms for minimal length paths" (Journal of Algorithms 12, 1991).
 
 Each node has the tree of shortest paths from it and the tree of shortest paths to it. A new edge
 (i, j) shortens the paths from i to a part of the tree from j; branches whose distance does not

@@ -73,7 +73,7 @@ def roads(name: str, width: int, height: int, edges: int) -> EdgeSequence:
     streets = [(place, place + 1) for place in places if (place + 1) % width]
     streets += [(place, place + width) for place in places[:-width]]
     rng.shuffle(streets)
-    both = [edge for one, other in streets[: edges // 2] for edge in ((one, other), (other, one))]
+    both = [edge for a, b in streets[: edges // 2] for edge in ((a, b), (b, a))]
     return EdgeSequence(name, width * height, tuple(both))
 
 

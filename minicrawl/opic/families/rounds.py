@@ -1,4 +1,4 @@
-"""What an average turn reveals: running means over all turns.
+"""Running means over all turns of what a turn reveals.
 
 A mean that moves with every step would change all keys with every step. So the order uses the
 means as of the last *round*. A round ends when the mean has moved by 1/32, or the relevance by

@@ -1,4 +1,4 @@
-"""What a query is to a rank: a base set, and weights of links.
+"""Base sets for ranks, and weights of links, by a query.
 
 A base set is a root set from titles, URLs or the index, and its neighbourhood. Links are weighed by
 similarity of pages, and by words of pages and links.

@@ -8,8 +8,9 @@ import click
 
 from minicrawl.cli.output import short_time, show_json, show_list
 from minicrawl.errors import UsageError
-from minicrawl.report.saved_ranks import SavedRank, saved_ranks
-from minicrawl.store.derived.ranks import drop_rank
+from minicrawl.report.saved_ranks import saved_ranks
+from minicrawl.store import questions, tables
+from minicrawl.store.derived.ranks import RankRow, drop_rank
 from minicrawl.store.reader import reading
 from minicrawl.wording import counted, iso
 
@@ -20,23 +21,26 @@ NO_RANKS = "no ranks: `minicrawl rank pagerank` makes one"
 def list_ranks(store: Path, removed: tuple[str, ...], as_json: bool) -> None:
     """Delete `removed` ranks, then list the others with their options and state."""
     with reading(store) as connection:
-        known = {rank.row.name for rank in saved_ranks(store, connection)} if removed else set()
+        known = {rank.name for rank in saved_ranks(store, connection)} if removed else set()
         if unknown := [name for name in removed if name not in known]:
             saved = ", ".join(sorted(known)) or "none"
             raise UsageError(f"rank {unknown[0]!r} is not saved; saved: {saved}")
         for name in removed:
             drop_rank(store, connection, name)
-        ranks = saved_ranks(store, connection)
+        pages, last = questions.pages_known(connection), tables.last_step(connection)
+        # A rank is older than the store if that has newer steps, and so other links.
+        ranks = [
+            (row, pages - row.nodes, row.step == last) for row in saved_ranks(store, connection)
+        ]
     if as_json:
-        show_json([_document(rank) for rank in ranks])
+        show_json([_document(*rank) for rank in ranks])
     elif ranks:
-        show_list(LIST_HEADINGS, map(_line, ranks), texts=2)
+        show_list(LIST_HEADINGS, [_line(*rank) for rank in ranks], texts=2)
     else:
         click.echo(NO_RANKS)
 
 
-def _document(rank: SavedRank) -> dict[str, object]:
-    row = rank.row
+def _document(row: RankRow, unranked: int, is_current: bool) -> dict[str, object]:
     return {
         "name": row.name,
         "options": json.loads(row.options),
@@ -46,19 +50,18 @@ def _document(rank: SavedRank) -> dict[str, object]:
         "iterations": row.iterations,
         "error_bound": row.error_bound if math.isfinite(row.error_bound) else None,
         "converged": row.converged,
-        "current": rank.is_current,
-        "unranked": rank.unranked,
+        "current": is_current,
+        "unranked": unranked,
     }
 
 
-def _line(rank: SavedRank) -> tuple[str, ...]:
-    row = rank.row
+def _line(row: RankRow, unranked: int, is_current: bool) -> tuple[str, ...]:
     options = json.loads(row.options).items()
     notes = [f"{name} {value}" for name, value in options if value not in (None, False)]
     if not row.converged:
         notes.append("not converged")
-    if not rank.is_current:
-        pages = counted(rank.unranked, "page has", "pages have")
+    if not is_current:
+        pages = counted(unranked, "page has", "pages have")
         notes.append(f"older than the store: {pages} no score")
     return (
         f"{row.nodes:,}",

@@ -167,7 +167,7 @@ def _converged(source: Source) -> dict[str, bool]:
     """Map saved ranks to True if converged. opic describes its convergence itself."""
     if (snapshot := source.snapshot) is None:
         return {}
-    rows = (rank.row for rank in saved_ranks(snapshot.path, snapshot.connection))
+    rows = saved_ranks(snapshot.path, snapshot.connection)
     return {OPIC: True} | {row.name: row.converged for row in rows}
 
 

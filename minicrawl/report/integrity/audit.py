@@ -176,10 +176,6 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
                 targets[page] = links[0]
             else:
                 yield f"page {page} stands for another page, but no step says which"
-    yield from (f"page {page} stands for itself" for page in _pages_in_cycles(targets))
-
-
-def _pages_in_cycles(targets: dict[int, int]) -> Iterator[int]:
     settled: set[int] = set()
     for start in targets:
         trail: set[int] = set()
@@ -189,7 +185,7 @@ def _pages_in_cycles(targets: dict[int, int]) -> Iterator[int]:
             trail.add(page)
             page = targets[page]
         if page in trail:
-            yield page
+            yield f"page {page} stands for itself"
 
 
 def _books(connection: tables.Connection, path: Path) -> Iterator[str]:

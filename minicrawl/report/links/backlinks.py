@@ -80,8 +80,8 @@ def links(snapshot: Snapshot, text: str, count: int = 0) -> Linked:
     return _linked(snapshot, page, np.array(sorted(ends - {page}), dtype=np.int64), count)
 
 
-def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Linked:
-    best = others[places_of_largest(snapshot.importance[others], count)]
+def _linked(snapshot: Snapshot, page: PageId, ends: Numbers, count: int) -> Linked:
+    best = ends[places_of_largest(snapshot.importance[ends], count)]
     columns = (
         urls(snapshot, best),
         snapshot.importance[best].tolist(),
@@ -91,7 +91,7 @@ def _linked(snapshot: Snapshot, page: PageId, others: Numbers, count: int) -> Li
     return Linked(
         url=snapshot.url(page),
         stands_for=None if end == page else snapshot.url(end),
-        count=len(others),
+        count=len(ends),
         pages=list(map(LinkedPage._make, zip(*columns, strict=True))),
     )
 

@@ -133,23 +133,18 @@ def new_and_changed(snapshot: Snapshot, since: float) -> frozenset[int]:
 def _changed(
     snapshot: Snapshot, since: float
 ) -> tuple[dict[int, tuple[str, float]], dict[int, Words]]:
-    """Return kind and time of each page's change, without equal texts, and the word counts."""
-    changes = _found(snapshot, since)
-    texts = dict(_text_changes(snapshot, changes, since))
-    return {page: change for page, change in changes.items() if texts.get(page) is not SAME}, texts
+    """Return kind and time of each page's change, without equal texts, and the words then and now.
 
-
-def _text_changes(
-    snapshot: Snapshot, changes: Mapping[int, tuple[str, float]], since: float
-) -> Iterator[tuple[int, Words]]:
-    """Yield the word counts of each changed page, before and now; None without both versions."""
+    A page without both versions has no word counts.
+    """
+    changes, words = _found(snapshot, since), dict[int, Words]()
     changed = [page for page, (kind, _) in changes.items() if kind == CHANGED]
     for page, texts in _compared(snapshot, changed, since):
-        if texts is None:
-            yield page, None
-        else:
+        words[page] = None
+        if texts is not None:
             old, new = (text.split() for text in texts)
-            yield page, SAME if old == new else (len(old), len(new))
+            words[page] = SAME if old == new else (len(old), len(new))
+    return {page: change for page, change in changes.items() if words.get(page) is not SAME}, words
 
 
 def text_diffs(snapshot: Snapshot, rows: Sequence[Change], since: float | None) -> list[Parts]:

@@ -190,9 +190,15 @@ def cuts(store: Path, status: Status, *, even_of_many: bool = False) -> list[Cut
         cuts = [_cut(number, None, state, "") for state, number in pages.items()]
     else:
         with snapshot(store) as view:
+            details = dict.fromkeys(np.flatnonzero(np.isin(view.states, CUT)).tolist(), "")
+            unknown = set(details)
+            for row in request_log.failed_requests(view.connection):
+                if row.page in unknown and row.outcome == NOT_ASKED:
+                    details[row.page] = row.detail  # of the last time
+                    unknown.remove(row.page)
             groups = Counter(
                 (int(view.host_of[page]), State(view.states[page]), detail)
-                for page, detail in _last_details(view)
+                for page, detail in details.items()
             )
             cuts = [
                 _cut(number, view.origins[host], state, detail)
@@ -211,14 +217,3 @@ def remedy(state: State, detail: str) -> str:
 def _cut(pages: int, host: str | None, state: State, detail: str) -> Cut:
     reason = detail.partition(": --")[0] or state.row.means
     return Cut(pages, host, state.label, reason, remedy(state, detail))
-
-
-def _last_details(snapshot: Snapshot) -> Iterator[tuple[int, str]]:
-    """Yield each page that was cut off, and why it was not requested the last time."""
-    details = dict.fromkeys(np.flatnonzero(np.isin(snapshot.states, CUT)).tolist(), "")
-    unknown = set(details)
-    for row in request_log.failed_requests(snapshot.connection):
-        if row.page in unknown and row.outcome == NOT_ASKED:
-            details[row.page] = row.detail
-            unknown.remove(row.page)
-    yield from details.items()

@@ -114,7 +114,7 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
     stored = tables.settings(snapshot.connection).get(HOST_SETTINGS)
     texts = stored if isinstance(stored, list) else ()
     by_rank = {
-        saved.row.name: scores(snapshot, saved.row.name)
+        saved.name: scores(snapshot, saved.name)
         for saved in saved_ranks(snapshot.path, snapshot.connection)
     }
     return Explanation(

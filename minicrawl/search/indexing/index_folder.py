@@ -89,8 +89,8 @@ def lack_of(store: Path) -> Completeness | None:
         waiting, archived = 0, archive_folder(store)
         if archived.is_dir() and place < end:
             with closing(ArchiveReader(archived, end)) as archive:
-                kept = archive.index.between(place, end)
-                waiting = len({row.key for row in kept if row.kind in WITH_PAGES})
+                rows = archive.index.between(place, end)
+                waiting = len({row.key for row in rows if row.kind in WITH_PAGES})
         # Not the signatures in the notes: pages with few words have none.
         known = questions.documents_stored(connection)[0]
         of_all = known + max(by_links - waiting, 0)

@@ -109,13 +109,13 @@ def parse(text: str) -> Query:
     words, written = list(dict.fromkeys(parts.pop("words", ()))), parts.pop("written", [])
     signs = list(filter(is_single_sign, words))
     words = [word for word in words if word not in signs[MOST_SIGNS:]]
-    others: dict[str, Any] = {of: tuple(values[:_MOST_FILTERS]) for of, values in parts.items()}
+    fields: dict[str, Any] = {of: tuple(values[:_MOST_FILTERS]) for of, values in parts.items()}
     query = Query(
         words=tuple(words[:MOST_WORDS]),
         after=after,
         written=" ".join(written[:MOST_WORDS]),
         ignored=max(len(words) - MOST_WORDS, 0) + len(signs[MOST_SIGNS:]),
-        **others,
+        **fields,
     )
     filters = query.sites, query.languages, query.types, query.years, query.after
     if not (query.sought or any(filters)):

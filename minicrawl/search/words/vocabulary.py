@@ -125,12 +125,12 @@ def _replacements(word: str, words: Words, *, is_alone: bool) -> Iterator[tuple[
 def _splits(word: str, words: Words, most: int = _MOST_PARTS) -> Iterator[tuple[str, ...]]:
     """Yield the ways to split a word into words that pages have."""
     for at in range(1, len(word)):
-        first, others = word[:at], word[at:]
+        first, ending = word[:at], word[at:]
         if words.pages_with(first):
-            if words.pages_with(others):
-                yield first, others
+            if words.pages_with(ending):
+                yield first, ending
             elif most > 2:  # noqa: PLR2004 - two parts are the least
-                yield from ((first, *parts) for parts in _splits(others, words, most - 1))
+                yield from ((first, *parts) for parts in _splits(ending, words, most - 1))
 
 
 def _nearest(word: str, words: Words, least: int, mistakes: int = 2) -> str | None:

@@ -135,9 +135,9 @@ def _page_of(
     title: str, links: Iterable[tuple[str, str]], facts: BodyFacts, received: Received
 ) -> ParsedPage:
     url, headers, options = received.url, received.headers, received.options
-    markup, rest = Markup(title=title), iter(links)
-    markup.links.update(islice(rest, options.max_links))
-    markup.has_more_links = any(True for _ in rest)
+    markup, left = Markup(title=title), iter(links)
+    markup.links.update(islice(left, options.max_links))
+    markup.has_more_links = any(True for _ in left)
     return page_of(markup, facts, url, headers, options)
 
 

@@ -117,8 +117,8 @@ class _Text:
                     self._link(value)
                 case "id" if name in ("hyperlink", "hlinkClick"):
                     self._link(self._targets.get(value, ""))
-                case "instr" if found := _FIELD.match(value):
-                    self._link(found[1])
+                case "instr" if field := _FIELD.match(value):
+                    self._link(field[1])
 
     def end(self, tag: str) -> None:
         name, form = _local(tag), self._format
@@ -129,8 +129,8 @@ class _Text:
             self._lines_open -= 1
         elif name in form.texts:
             self._texts_open -= 1
-        elif name == "instrText" and (found := _FIELD.match(self._field)):
-            self._link(found[1])
+        elif name == "instrText" and (field := _FIELD.match(self._field)):
+            self._link(field[1])
 
     def data(self, text: str) -> None:
         if self._skipped_open:

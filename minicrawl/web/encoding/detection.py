@@ -178,7 +178,7 @@ def _is_whole(letters: str) -> bool:
 def _is_of_neighbours(sample: bytes) -> bool:
     """Return True for Korean or Japanese in encodings whose bytes are valid in GB18030."""
     for encoding, letters, least in _NEIGHBOURS:
-        rest = _NEUTRAL.sub("", text_in(sample, encoding))
-        if _is_whole(rest) and len(letters.findall(rest)) >= least * max(len(rest), 1):
+        text = _NEUTRAL.sub("", text_in(sample, encoding))
+        if _is_whole(text) and len(letters.findall(text)) >= least * max(len(text), 1):
             return True
     return False

@@ -159,10 +159,10 @@ def _output(text: str, encoding: str) -> bytes:
     """Encode a text; a character that the encoding lacks becomes an escaped reference."""
     if encoding not in _LEADS:
         return text.encode(_OUTPUT_CODECS.get(encoding) or codec(encoding), _UNMAPPED)
-    pairs, rest = _pairs(encoding), "ascii"
+    pairs, encoder = _pairs(encoding), "ascii"
     if encoding == "shift_jis":
-        text, rest = text.translate(_OF_SHIFT_JIS), codec(encoding)
-    return b"".join([pairs.get(sign) or sign.encode(rest, _UNMAPPED) for sign in text])
+        text, encoder = text.translate(_OF_SHIFT_JIS), codec(encoding)
+    return b"".join([pairs.get(sign) or sign.encode(encoder, _UNMAPPED) for sign in text])
 
 
 @cache

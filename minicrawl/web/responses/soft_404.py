@@ -110,9 +110,9 @@ class MissingPage:
         own = set(self._own)
         if _words(own) < _FEWEST_WORDS:
             return False
-        rest = {line for line in lines if self._known.isdisjoint(line)}
-        said = own.intersection(chain(*rest))
-        more = {line.plain for line in rest if own.isdisjoint(line)}
+        own_lines = {line for line in lines if self._known.isdisjoint(line)}
+        said = own.intersection(chain(*own_lines))
+        more = {line.plain for line in own_lines if own.isdisjoint(line)}
         is_said = self._own[0] in said and len(said) >= _SHARE * len(own)
         return is_said and _words(more) <= self._most_words
 

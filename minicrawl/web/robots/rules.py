@@ -208,8 +208,8 @@ def _read(lines: Iterable[bytes], agent: str, most_usage: int = _MOST_USAGE_RULE
             ruled = ruled or name not in {"delay", "usage"}
             if group is not None:
                 group.add(name, value)
-    others = filter(None, sitemaps), usage, filter(None, licences)
-    return (ours or everyones).rules(*others, most_usage)
+    more = filter(None, sitemaps), usage, filter(None, licences)
+    return (ours or everyones).rules(*more, most_usage)
 
 
 def _usage_rule(value: bytes) -> UsageRule:
