@@ -1,6 +1,6 @@
 """Pages of the demo web: a function of the seed and of the number of visits."""
 
-from itertools import pairwise, product
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -63,37 +63,18 @@ def test_no_page_needs_escaping_in_html() -> None:
         assert html(sheet).count("<a href=") == len(hrefs(sheet))
 
 
-def test_some_pages_change_after_a_number_of_visits_and_link_to_new_articles() -> None:
-    versions = {
-        (kind, sort): [AUTHOR.version(first_of(kind), place, visits) for visits in range(6)]
-        for kind, (sort, place) in product(("www", "news", "blog"), (("front", 0), ("section", 1)))
-    }
-    assert versions == {
-        ("www", "front"): [0] * 6,
-        ("www", "section"): [0] * 6,
-        ("news", "front"): [0, 1, 2, 3, 4, 5],
-        ("news", "section"): [0, 0, 0, 1, 1, 1],
-        ("blog", "front"): [0, 0, 0, 0, 1, 1],
-        ("blog", "section"): [0] * 6,
-    }
+def test_the_front_page_of_news_changes_at_each_visit_and_links_to_new_articles() -> None:
     site = first_of("news")
+    assert [AUTHOR.version(site, 0, visits) for visits in range(6)] == [0, 1, 2, 3, 4, 5]
+    assert {AUTHOR.version(first_of("www"), 0, visits) for visits in range(6)} == {0}
     before, after = AUTHOR.sheet(site, 0), AUTHOR.sheet(site, 0, version=1)
     assert after.prose == ("This is edition 2 of this page.", *before.prose)
     assert len(set(hrefs(before)) - set(hrefs(after))) == 3
     assert len(set(hrefs(after)) - set(hrefs(before))) == 3
 
 
-def test_some_articles_are_dead_ends_and_some_have_unusual_links() -> None:
+def test_some_articles_are_dead_ends() -> None:
     site = ATLAS.sites[0]
     dead_ends = [place for place in range(site.size) if not hrefs(AUTHOR.sheet(site, place))]
     assert len(dead_ends) > 5
     assert not any(site.below(place) for place in dead_ends)
-    for place, href in (
-        (42, "/members/letter-42"),
-        (72, "http://www.cheap-anchors.example/best-offers"),
-        (33, "/index.html"),
-        (48, "/lost/page-48"),
-        (57, "/download/57"),
-        (46, "/picture/46"),
-    ):
-        assert href in hrefs(AUTHOR.sheet(site, place)), place
