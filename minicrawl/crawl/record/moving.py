@@ -75,8 +75,8 @@ class FileMover:
         Thread(target=run, name="objects", daemon=True).start()
         await moved.wait()
         if self._files:
-            moved = f"{counted(self._files, 'file')}, {self._bytes:,} bytes"
-            self._emit(Noted(text=f"moved to {self._url}: {moved}"))
+            size = f"{counted(self._files, 'file')}, {self._bytes:,} bytes"
+            self._emit(Noted(text=f"moved to {self._url}: {size}"))
         if left := sum(1 for _ in self._finished()):
             stay = f"{counted(left, 'finished file stays', 'finished files stay')} here"
             self._emit(Warned(text=f"{self._trouble}; {stay}: the next run moves them"))
