@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import UNREAD
 from minicrawl.opic.queues.host_queue import PAGE, EligiblePages
 from minicrawl.opic.siblings.groups import Numbers, Pages
@@ -68,6 +69,13 @@ class EligibleItems(EligiblePages):
     def count_hosts(self) -> int:
         return max(self._siblings.host_of, default=-1) + 1
 
+    def is_eligible(self, page: PageId) -> bool:
+        # Without the columns: this and `is_current` are called several times a page.
+        if page in self.leased:
+            return False
+        flag = self._flags[page] if page < LONE else self._siblings.ledger.flags[page - LONE]
+        return flag == self.pool
+
     def best_of_few(self, pages: Iterable[int]) -> int | None:
         keys, siblings, leased, best = self._keys, self._siblings, self.leased, None
         flags, flags_of_lone = self._flags, siblings.ledger.flags
@@ -93,10 +101,13 @@ class EligibleItems(EligiblePages):
         next look at gifts, and its old entry must stay in the queue until then.
         """
         item = entry & PAGE
-        if item in self.leased or self.flags[item] != self.pool:
+        if not self.is_eligible(item):
             return False
-        key, key_now = (item - entry) >> 32, self.keys[item]
-        is_current = key == key_now if item < LONE else key <= key_now
+        key = (item - entry) >> 32
+        if item < LONE:
+            is_current = key == self._keys[item]
+        else:
+            is_current = key <= lone_key(self._siblings, item - LONE)
         return is_current or (
             bool(self._siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
         )

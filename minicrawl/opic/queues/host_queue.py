@@ -7,7 +7,7 @@ the entry in the front, or the lowest possible one while the host has none in th
 
 from array import array
 from collections.abc import Iterable
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush, heapreplace, nsmallest
 from typing import Protocol, cast
 
 import numpy as np
@@ -166,14 +166,20 @@ class HostQueue:
                 return eligible.best_of_few(pages) if len(pages) <= _FEW else self._richest()
             self._candidates = []
             self._put_floor(_NO_PAGE)
+        eligible = self._eligible
         while self._candidates or self._refill():
-            if self._eligible.is_current(self._candidates[0]):
-                return self._candidates[0]
+            candidates, entry = self._candidates, self._candidates[0]
+            if eligible.is_current(entry):
+                return entry
             # A page whose key has fallen stays: nobody else may offer it before the queue is empty.
-            page = heappop(self._candidates) & PAGE
-            entry = page - (self._eligible.keys[page] << 32)
-            if entry <= self._floor and self._eligible.is_eligible(page):
-                heappush(self._candidates, entry)
+            page = entry & PAGE
+            if (
+                eligible.is_eligible(page)
+                and (entry := page - (eligible.keys[page] << 32)) <= self._floor
+            ):
+                heapreplace(candidates, entry)
+            else:
+                heappop(candidates)
         return None
 
     def _put_floor(self, entry: int) -> None:
