@@ -1,13 +1,23 @@
-"""Adds manual pages and completions to the wheel, if `.ci/release` has written them.
+"""What the packages get when they are built: addresses of the project, and files for operators.
 
-They come from the commands, so whoever writes them needs all packages that minicrawl needs. A wheel
-that is built from a checkout, by pip for one user, goes without.
+Addresses come from the environment, as the release workflow sets it, since a commit cannot know
+where it will be published. Packages that are built without these variables name no address:
+
+MINICRAWL_REPOSITORY  https://SERVER/OWNER/NAME
+MINICRAWL_SITE        where the documents are
+
+Manual pages and completions come from the commands, so whoever writes them needs all packages that
+minicrawl needs. `.ci/release` does so; a wheel that is built from a checkout, by pip for one user,
+goes without.
 """
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 MADE = "deploy/made"
 PLACES = {
@@ -16,6 +26,30 @@ PLACES = {
     "completions/minicrawl.fish": "share/fish/vendor_completions.d/minicrawl.fish",
     "man1": "share/man/man1",
 }
+_ADDRESS = re.compile(r"https://[^\s/@]+(/[^\s/@]+)*/?")
+
+
+def address_in(variable: str) -> str:
+    """Return the address in a variable, without a slash at its end; "" if it is not set."""
+    address = os.environ.get(variable, "")
+    if address and not _ADDRESS.fullmatch(address):
+        raise ValueError(f"{variable}={address!r}: must be https://SERVER/PATH")
+    return address.rstrip("/")
+
+
+class Addresses(MetadataHookInterface):
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Name the addresses that are known.
+
+        The field is set even if it is empty, or the metadata would announce that it may change.
+        """
+        urls, site = dict[str, str](), address_in("MINICRAWL_SITE")
+        if repository := address_in("MINICRAWL_REPOSITORY"):
+            urls["Repository"] = repository
+            urls["Issues"] = f"{repository}/issues"
+            urls["Changelog"] = f"{repository}/blob/HEAD/CHANGELOG.md"
+            urls["Documentation"] = site or f"{repository}/tree/HEAD/docs"
+        metadata["urls"] = urls
 
 
 class Hook(BuildHookInterface):  # type: ignore[type-arg]
