@@ -44,12 +44,12 @@ class S3Server:
 
 
 @pytest.fixture
-def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
+def s3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
     """Run the server, and name it and its credentials in the environment."""
     server = pytest.importorskip("moto.server", reason="no S3 server: install moto[s3]")
     from werkzeug.serving import make_server
 
-    for name, value in (("REQUEST_S", 0.5), ("RETRIES", 1), ("RETRY_S", 1.0), ("REST_S", 0.0)):
+    for name, value in (("REQUEST_S", 20.0), ("RETRIES", 1), ("RETRY_S", 20.0), ("REST_S", 0.0)):
         monkeypatch.setattr(bucket, name, value)
     bucket.bucket_at.cache_clear()
     s3 = S3Server(server.DomainDispatcherApplication(server.create_backend_app))
@@ -60,6 +60,7 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "tests")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     urlopen(Request(f"{place}/pages", method="PUT")).close()
     yield s3
     s3.fault = ""
@@ -69,8 +70,9 @@ def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Server]:
 
 
 @pytest.fixture(params=["file", "s3"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of an object store."""
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the URL of an object store. Marks of named stores are in a folder of the test."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     if request.param == "s3":
         request.getfixturevalue("s3")
         return "s3://pages/of/a crawl"

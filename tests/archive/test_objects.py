@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -10,7 +12,15 @@ import pytest
 
 from minicrawl.archive.objects import bucket
 from minicrawl.archive.objects.bucket import bucket_at
-from minicrawl.archive.objects.moved_file import move, opened, recall, remove, stub_of, stub_path
+from minicrawl.archive.objects.moved_file import (
+    mark_of,
+    move,
+    opened,
+    recall,
+    remove,
+    stub_of,
+    stub_path,
+)
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import Segments, offset_of, place_at, segment_of
@@ -21,6 +31,8 @@ from tests.archive.object_stores import SECRET, S3Server, objects, s3, store
 
 __all__ = ["s3", "store"]
 PAGES, SMALL = range(60), 4_000
+IMPATIENT_S = 0.5
+"""Limit of a request that a slow server exceeds."""
 
 
 def finished(folder: Path, end: int) -> list[Path]:
@@ -66,7 +78,11 @@ def test_an_archive_is_the_same_when_it_was_moved(folder: Path, store: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["500", "503", "lost", "expired", "slow"])
-def test_a_failing_store_loses_nothing(folder: Path, s3: S3Server, fault: str) -> None:
+def test_a_failing_store_loses_nothing(
+    folder: Path, s3: S3Server, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if fault == "slow":
+        monkeypatch.setattr(bucket, "REQUEST_S", IMPATIENT_S)
     end = filled(folder, PAGES, SMALL)
     files, failures = finished(folder, end)[:4], list[str]()
     for file in files:
@@ -118,6 +134,7 @@ def test_errors_say_what_to_do(
 
     assert failure("s3://none") == "s3://none: no such bucket: make it (NoSuchBucket)"
     assert "no such folder: make it" in failure("file:///none/here")
+    monkeypatch.setattr(bucket, "REQUEST_S", IMPATIENT_S)
     for fault, words in (("expired", "have expired: renew them"), ("slow", "no answer in time")):
         s3.fault = fault
         assert words in failure("s3://pages")
@@ -220,3 +237,97 @@ def test_a_stub_of_a_stranger_names_no_other_file(tmp_path: Path) -> None:
         with pytest.raises(Damaged, match=re.escape(f"{stub_path(file)} is damaged")):
             remove(file)
     assert (tmp_path / "diary").exists()
+
+
+def sent(folder: Path, store: str, tmp_path: Path) -> tuple[Path, int]:
+    """Return the folder of an archive that somebody else moved and sent, and its end."""
+    end = filled(folder, PAGES, SMALL)
+    for file in finished(folder, end):
+        move(file, store)
+    return Path(shutil.copytree(folder, tmp_path / "sent")), end
+
+
+def test_an_object_store_that_only_a_stub_names_is_not_asked(
+    folder: Path, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received, end = sent(folder, store, tmp_path)
+    before = objects(store)
+    is_named_by_nobody = re.escape(
+        f"{received}/segment-000001.pages is in {store}, which you have not named for this folder "
+        f"on this machine: if you trust that place, set MINICRAWL_OBJECTS={store}"
+    )
+    with closing(ArchiveReader(received, end)) as reader:
+        for call in (
+            lambda: list(verify(reader)),
+            lambda: reader.versions(url(0)),
+            lambda: remove(received / "segment-000001.pages"),
+            lambda: recall(received / "segment-000001.pages", 3),
+        ):
+            with pytest.raises(Unreachable, match=is_named_by_nobody):
+                call()
+    monkeypatch.setenv("MINICRAWL_OBJECTS", f"{store}/elsewhere")
+    with pytest.raises(Unreachable, match=is_named_by_nobody):
+        opened(received / "segment-000001.pages").read()
+    assert objects(store) == before
+    monkeypatch.setenv("MINICRAWL_OBJECTS", f"{store}/")
+    assert not wrong(received, end)
+
+
+def test_a_silent_question_costs_the_reader_no_request(
+    folder: Path, s3: S3Server, tmp_path: Path
+) -> None:
+    received, end = sent(folder, "s3://pages/of", tmp_path)
+    s3.requests.clear()
+    with closing(ArchiveReader(received, end)) as reader, pytest.raises(Unreachable):
+        list(verify(reader))
+    assert Segments(received).length(1) > 0  # its stub says so
+    assert not s3.requests
+
+
+def test_a_store_that_was_named_once_is_asked_again(
+    folder: Path, store: str, tmp_path: Path
+) -> None:
+    received, end = sent(folder, store, tmp_path)
+    link = tmp_path / "link"
+    link.symlink_to(received)
+    code = "from minicrawl.archive.objects.moved_file import *; name_store(Path(argv[1]), argv[2])"
+    command = [sys.executable, "-c", f"from sys import argv; {code}", str(link), store]
+    subprocess.run(command, check=True)
+    assert not wrong(received, end)
+    moved = received.rename(tmp_path / "elsewhere")
+    with pytest.raises(Unreachable):
+        wrong(moved, end)
+
+
+def test_bytes_of_a_named_store_are_still_compared_with_their_digests(
+    folder: Path, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received, end = sent(folder, store, tmp_path)
+    monkeypatch.setenv("MINICRAWL_OBJECTS", store)
+    stub = stub_of(received / "segment-000001.pages")
+    assert stub is not None
+    (tmp_path / "other").write_bytes(Random(1).randbytes(stub.length))
+    stub.bucket.put(stub.key, tmp_path / "other")
+    assert not stub.is_whole()
+    with pytest.raises(Damaged, match="segment-000001"):
+        wrong(received, end)
+
+
+@pytest.mark.parametrize(
+    ("variables", "state"),
+    [
+        ({"XDG_STATE_HOME": "/state", "HOME": "/home/me"}, "/state"),
+        ({"XDG_STATE_HOME": "state", "HOME": "/home/me"}, "/home/me/.local/state/state"),
+        ({"XDG_STATE_HOME": "", "HOME": "/home/me"}, "/home/me/.local/state"),
+        ({"XDG_STATE_HOME": "", "HOME": "here"}, "/here/.local/state"),
+        ({"XDG_STATE_HOME": "", "HOME": ""}, "/.local/state"),
+    ],
+)
+def test_marks_are_in_no_folder_that_a_stranger_may_have_sent(
+    variables: dict[str, str], state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    mark = mark_of(tmp_path, "s3://pages")
+    assert mark.parent == Path(state, "minicrawl", "object-stores")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zlib
@@ -121,3 +122,45 @@ def test_a_crawl_goes_on_while_the_store_fails(
     assert_is_whole(store)
     s3.fault = "500"
     assert "s3://pages/of: " in said("check", "--store", "data/demo.db", code=1)
+
+
+def test_a_store_that_somebody_sent_asks_no_object_store(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said(*crawl_of(store, 150))
+    keys, page = objects(store), "http://www.open-commons.example/licence"
+    for name in ("data", "warcs"):
+        shutil.copytree(name, Path("sent", name))
+    monkeypatch.chdir("sent")
+    refusal = f"set MINICRAWL_OBJECTS={store}"
+    of_store = ("--store", "data/demo.db")
+    commands = [
+        ["page", page, *of_store],
+        ["check", *of_store],
+        ["export", "a.jsonl", "--with", "text", "--fetched", *of_store],
+        ["forget", page, "--archives", "warcs", *of_store],
+        ["archive", "--verify", "warcs"],
+        ["archive", "--verify", *of_store],
+    ]
+    for words in commands:
+        assert refusal in said(*words, code=1)
+    assert objects(store) == keys
+    monkeypatch.setenv("MINICRAWL_OBJECTS", store)
+    for words in commands:
+        assert refusal not in said(*words)
+    assert objects(store) != keys  # those of the page are gone
+    monkeypatch.delenv("MINICRAWL_OBJECTS")
+    said(*crawl_of(store, 160))
+    said("check", *of_store)
+
+
+def test_a_home_that_cannot_be_written_stops_no_crawl(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("state").write_text("")  # no folder
+    assert f"commands that read {store} need MINICRAWL_OBJECTS" in said(*crawl_of(store, 60))
+    assert moved_keys()
+    page = ["page", "http://www.open-commons.example/licence", "--store", "data/demo.db"]
+    assert f"set MINICRAWL_OBJECTS={store}" in said(*page, code=1)

@@ -14,12 +14,17 @@ is written before the object, and the file is deleted after that object was read
 
 Laws: a kill at any moment leaves a file here, there or in both places. What a stub names can be
 deleted: so no object is forgotten, even one that a kill left behind. A file that is here counts.
+
+A stub may be a stranger's, in a store that somebody sent, and an object store is asked with the
+credentials of whoever reads. So it is asked only if the user has named it: by --objects, on this
+machine and for this folder, which a mark in the user's home says, or in the environment now.
 """
 
 import json
+import os
 import re
 from contextlib import suppress
-from hashlib import file_digest
+from hashlib import file_digest, sha256
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from threading import Lock
@@ -27,6 +32,7 @@ from typing import Any, NamedTuple
 
 from minicrawl.archive.objects.bucket import Bucket, bucket_at
 from minicrawl.archive.record import pieces
+from minicrawl.config.declaration import variable_of
 from minicrawl.config.values.kinds import InvalidValue, object_store_url
 from minicrawl.errors import Damaged, Unreachable
 from minicrawl.own_files import put_in_place, refuse_links, sync
@@ -34,6 +40,9 @@ from minicrawl.own_files import put_in_place, refuse_links, sync
 STUB = ".object"
 _BLOCK_BYTES, _MOST_BLOCKS, _MOST_AHEAD = 1 << 18, 64, 32
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_VARIABLE = variable_of("objects")
+_NAMED = set[Path]()
+"""Marks of the object stores that the user has named in this run."""
 
 
 class Stub(NamedTuple):
@@ -41,6 +50,7 @@ class Stub(NamedTuple):
     url: str
     sha256: str
     length: int
+    folder: Path
 
     @property
     def key(self) -> str:
@@ -49,11 +59,36 @@ class Stub(NamedTuple):
 
     @property
     def bucket(self) -> Bucket:
-        return bucket_at(self.url)
+        """The object store; raises `Unreachable` if the user has not named it."""
+        mark = mark_of(self.folder, self.url)
+        in_environment = os.environ.get(_VARIABLE, "").strip().rstrip("/")
+        if mark in _NAMED or self.url == in_environment or os.access(mark, os.F_OK):
+            return bucket_at(self.url)
+        raise Unreachable(
+            f"{self.folder / self.name} is in {self.url}, which you have not named for this folder "
+            f"on this machine: if you trust that place, set {_VARIABLE}={self.url}"
+        )
 
     def is_whole(self) -> bool:
         """Read the object back, and return True if it is what was moved."""
         return self.bucket.has(self.key, self.sha256, self.length)
+
+
+def name_store(folder: Path, url: str) -> None:
+    """Let stubs in a folder name an object store from now on. Raise `OSError`."""
+    mark = mark_of(folder, url)
+    _NAMED.add(mark)
+    if not mark.exists():
+        mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mark.write_text(f"{folder.resolve()}\n{url}\n", "utf-8", "surrogateescape")
+
+
+def mark_of(folder: Path, url: str) -> Path:
+    """Return the path of the mark that the user has named an object store for a folder."""
+    home = Path("/", os.environ.get("HOME", ""), ".local", "state")
+    state = Path(home, os.environ.get("XDG_STATE_HOME", ""), "minicrawl", "object-stores")
+    pair = os.fsencode(folder.resolve()), url.encode()
+    return state / sha256(b"\n".join(pair)).hexdigest()
 
 
 def stub_path(file: Path) -> Path:
@@ -67,7 +102,7 @@ def stub_of(file: Path) -> Stub | None:
         url = object_store_url(content["url"])
         digest, length = str(content["sha256"]), int(content["length"])
         if _DIGEST.fullmatch(digest):
-            return Stub(file.name, url, digest, length)
+            return Stub(file.name, url, digest, length, file.parent)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError, InvalidValue):
@@ -79,7 +114,8 @@ def move(file: Path, url: str, *, stays: bool = False) -> None:
     """Move a finished file to the object store, or copy it if it `stays`. Raise `Unreachable`."""
     with file.open("rb") as content:
         digest, length = file_digest(content, "sha256").hexdigest(), content.tell()
-    stub, earlier = Stub(file.name, url, digest, length), None
+    stub, earlier = Stub(file.name, url, digest, length, file.parent), None
+    _NAMED.add(mark_of(file.parent, url))
     with suppress(Damaged):
         earlier = stub_of(file)
     if earlier is not None and earlier != stub:

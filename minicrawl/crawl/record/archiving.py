@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from minicrawl.archive import segments
 from minicrawl.archive.codec import PLAIN
 from minicrawl.archive.index import IndexRow
+from minicrawl.archive.objects.moved_file import name_store
 from minicrawl.archive.pruning import PruneRules, Pruning
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import key_of
@@ -86,6 +87,14 @@ NOWHERE = ArchiveSinks()
 
 
 def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> ArchiveSinks:
+    if storing.objects is not None:
+        warcs_at = [] if storing.warc is None else [warc_place(storing.warc).folder]
+        try:
+            for folder in (archive_folder(store.path), *warcs_at):
+                name_store(folder, storing.objects)
+        except OSError as error:
+            text = f"{error}: commands that read {storing.objects} need MINICRAWL_OBJECTS"
+            emit(Warned(text=text))
     archive = open_archive(store, storing, emit)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
