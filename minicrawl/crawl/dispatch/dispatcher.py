@@ -267,10 +267,13 @@ class Dispatcher:
 
         Asked before a page is leased: if another slot is free, the page would be given back.
         """
-        host, hosts, slots = self._hosts[host_id], self._hosts, self._slots
+        slots = self._slots
+        if slots.free <= 0:
+            return True
+        host, hosts = self._hosts[host_id], self._hosts
         is_known = host.shared.answers or self._onboarding.is_known(host)
         standing = Standing.of(host, is_known=is_known)
-        if slots.free <= 0 or slots.has_room(host_id, standing):
+        if slots.has_room(host_id, standing):
             return True
         now = self._clock.now()
         may_be_asked = hosts.has_room(host, now) and hosts.may_be_asked(host, now)

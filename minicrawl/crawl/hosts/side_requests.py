@@ -59,8 +59,10 @@ class SideRequests:
     @property
     def idle(self) -> int:
         """Number of turns without a slot; a few that wait for a parser keep theirs."""
-        few = self.hosts.politeness.concurrency // 4
-        return len(self._waiting) + max(self.waiting_to_be_read - few, 0)
+        idle = len(self._waiting)
+        if self.waiting_to_be_read:
+            idle += max(self.waiting_to_be_read - self.hosts.politeness.concurrency // 4, 0)
+        return idle
 
     @property
     def waiting(self) -> int:

@@ -310,9 +310,9 @@ class FamilyBudgets:
 
     def families_of(self, host: int) -> tuple[int, int]:
         """Return the seed that led to the host, and its family, or itself if it has none."""
-        if not self.knows(host):
+        family = self.family_of[host] if host < len(self.family_of) else _UNKNOWN
+        if family == _UNKNOWN:
             return NOBODY, host
-        family = self.family_of[host]
         return self.seed_of[host], host if family == _SEEDED else family
 
     def held(self, host: int) -> float:
