@@ -3,7 +3,7 @@
 commands         `minicrawl audit`
 page_facts       facts of one page, from its markup and its headers
 page_faults      faults in the markup of one page, counted
-noted_facts      facts of all pages, saved beside the store
+noted_facts      facts of all pages, saved beside the store, and as columns for the checks
 site             columns of them for the checks
 link_columns     counts of links of each page
 detectors        ways to find issues

@@ -44,9 +44,9 @@ class BuiltSite:
         return None
 
     def markdown(self) -> list[str]:
-        """Return the Markdown files, relative to the folder."""
-        files = sorted(self._folder.rglob("*.md"))
-        return [str(file.relative_to(self._folder)) for file in files if file.is_file()]
+        """Return the URLs of the Markdown files."""
+        files = [file for file in sorted(self._folder.rglob("*.md")) if file.is_file()]
+        return [f"{self.base}{quote(str(file.relative_to(self._folder)))}" for file in files]
 
     def __call__(self, request: "httpx.Request") -> "httpx.Response":
         import httpx
@@ -73,8 +73,11 @@ OF_A_SERVER = frozenset(
 """Checks that judge a server, which a folder does not have."""
 
 
-def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -> None:
-    """Read a site, or a built folder, into a store; one that exists is brought up to date."""
+def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -> BuiltSite | None:
+    """Read a site, or a built folder, into a store; one that exists is brought up to date.
+
+    Return the folder as a site.
+    """
     import httpx
 
     from minicrawl.app import Crawl
@@ -85,11 +88,12 @@ def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -
         chosen["refresh"] = 1.0
     if not Path(site).is_dir():
         Crawl([site], Settings.of(**chosen, check="external,assets")).run()
-        return
+        return None
     # Links to other sites are left alone: a build is checked on its own, often without a network.
     chosen |= {"check": "assets", "delay": 0, "address_delay": 0, "workers": 0}
     built = BuiltSite(Path(site), base)
-    notes = [f"{built.base}{quote(one)}" for one in built.markdown()]
+    notes = built.markdown()
     chosen |= {"types": "html,markdown"} if notes else {}
     seeds = notes if notes and built.file_of(built.base) is None else [built.base, *notes]
     Crawl(seeds, Settings.of(**chosen), transport=httpx.MockTransport(built)).run()
+    return built

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from minicrawl.audit.link_columns import Column
+from minicrawl.audit.link_columns import DEAD_OUTSIDE, INSECURE, Column
 from minicrawl.states import LinkVerdict
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _FEWEST_OF_LOST = 3
 """Fewest dead targets of another host that blame the host."""
-_SCOPES = ("site", "folder", "folder")
 _FEWEST, _MOST_OF = {"site": 3, "folder": 5}, 0.9
 """Fewest pages with an issue, and least share of the pages, that blame a host or a folder."""
 
@@ -52,7 +51,7 @@ def by_template(site: AuditedSite, pages: Column) -> Iterator[Causes]:
     """Blame a host, else a folder, for an issue of most of its pages; else each page."""
     base = site.html.copy()
     base[pages] = True
-    for scope, places in zip(_SCOPES, site.places, strict=True):
+    for scope, places in zip(("site", "folder", "folder"), site.places, strict=True):
         counts = np.bincount(places.of[pages], minlength=places.number)
         of_all = np.bincount(places.of[base], minlength=places.number)
         is_whole = (counts >= _FEWEST[scope]) & (counts >= _MOST_OF * of_all)
@@ -123,18 +122,18 @@ def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:
     return group
 
 
-def by_link(kind: str) -> Group:
+def by_link(issue: str) -> Group:
     """Blame the target of the links."""
 
     def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
         links = site.links
-        if len(pages) < np.count_nonzero(getattr(links, kind)[site.chosen]):  # as the new ones
+        if len(pages) < np.count_nonzero(links.of[issue][site.chosen]):  # as the new ones
             links = site.links_from(site.of(pages))
         counts = links.insecure_to
-        if kind != "insecure":
-            counts = np.where(site.link_kinds[kind], links.counted_to, 0)
+        if issue != INSECURE:
+            counts = np.where(site.link_kinds[issue], links.counted_to, 0)
         targets = np.flatnonzero(counts)
-        if kind == "dead_outside":
+        if issue == DEAD_OUTSIDE:
             # Of a host that has several dead targets, and nothing that is there.
             host_of, size = site.seen.host_of, len(site.seen.origins)
             is_lost = np.bincount(host_of[targets], minlength=size) >= _FEWEST_OF_LOST

@@ -35,12 +35,11 @@ def _of_site(command: Command) -> Command:
         site = next((one for one in issues[:1] if "/" in one or "." in one), None)
         if site is None:
             return command(issues=issues, store=store, built=None, **rest)
-        from minicrawl.audit.built_site import BuiltSite, crawl_site
+        from minicrawl.audit.built_site import crawl_site
 
         with TemporaryDirectory() as folder:
             path = store or Path(folder) / "site.db"
-            crawl_site(site, base, path, requisites=rest["render"])
-            built = BuiltSite(Path(site), base) if Path(site).is_dir() else None
+            built = crawl_site(site, base, path, requisites=rest["render"])
             return command(issues=issues[1:], store=path, built=built, **rest)
 
     return click.option(

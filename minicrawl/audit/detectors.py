@@ -1,6 +1,7 @@
 """Ways to find issues of an audit, each with the group that names their causes.
 
-A detector gets the columns of a site and returns the pages that have the issue, as a mask.
+A detector gets the columns of a site and returns the pages that have the issue, as a mask. Those
+that `checks.txt` names get the words behind their name, and `KINDS` are the pages that it names.
 """
 
 from collections.abc import Callable
@@ -9,24 +10,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.audit.causes import (
-    Group,
-    by_alternate,
-    by_file,
-    by_hash,
-    by_head,
-    by_link,
-    by_template,
-)
-from minicrawl.audit.fact_columns import UNKNOWN
-from minicrawl.audit.link_columns import Column
+from minicrawl.audit import causes
+from minicrawl.audit.link_columns import DEAD_OUTSIDE, Column
+from minicrawl.audit.noted_facts import NO_TARGET, UNKNOWN
 from minicrawl.audit.site import REDIRECTS, AuditedSite, Mask
 from minicrawl.states import State
 
 MARKUP, LINKS, CHECKED, LISTED, TIMED = "markup", "links", "checked", "listed", "timed"
-RENDERED = "rendered"
-"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, times of heads, or a
-browser.
+RENDERED, OUTSIDE = "rendered", "outside"
+"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, times of heads, a
+browser, or checked links to other sites.
 """
 
 _MOST_ALIKE = 10
@@ -41,7 +34,7 @@ class Detector(NamedTuple):
     find: Find
     needs: str = MARKUP
     shows: Measure | None = None
-    group: Group = by_template
+    group: causes.Group = causes.by_template
 
 
 def _of(name: str) -> Measure:
@@ -55,7 +48,7 @@ def missing(name: str) -> Detector:
 
 def shared(name: str) -> Detector:
     """Find indexable pages that share this text with another page of their host."""
-    return Detector(lambda site: site.repeated(name, site.indexable), group=by_hash(name))
+    return Detector(lambda site: site.repeated(name, site.indexable), group=causes.by_hash(name))
 
 
 def over(name: str, most: int) -> Detector:
@@ -83,9 +76,9 @@ def has(flag: str) -> Detector:
     return Detector(lambda site: site.html & site.flag(flag))
 
 
-def lacks(flag: str) -> Detector:
-    """Find pages where the flag is not set."""
-    return Detector(lambda site: site.html & ~site.flag(flag))
+def lacks(flag: str, among: str = "") -> Detector:
+    """Find pages where the flag is not set, perhaps only those with another one."""
+    return Detector(lambda site: site.html & ~site.flag(flag) & (not among or site.flag(among)))
 
 
 def url(fault: str) -> Detector:
@@ -93,31 +86,35 @@ def url(fault: str) -> Detector:
     return Detector(lambda site: site.url_fault(fault), "")
 
 
-def links_to(kind: str) -> Detector:
-    """Find pages with links of a kind."""
-    count: Measure = attrgetter(f"links.{kind}")
-    return Detector(lambda site: count(site) > 0, LINKS, count, by_link(kind))
+def links(issue: str) -> Detector:
+    """Find pages with links that have this issue."""
+    needs, group = OUTSIDE if issue == DEAD_OUTSIDE else LINKS, causes.by_link(issue)
+    return Detector(
+        lambda site: site.links.of[issue] > 0, needs, lambda site: site.links.of[issue], group
+    )
 
 
-def finding(kind: str, *, numbered: bool = False) -> Detector:
+def finding(kind: str, number: str = "") -> Detector:
     """Find pages on which the link check found an issue of this kind, perhaps with a number."""
-    shows: Measure | None = (lambda site: site.finding_number(kind)) if numbered else None
-    return Detector(lambda site: site.finding(kind), CHECKED, shows, by_file(kind))
+    shows: Measure | None = (lambda site: site.finding_number(kind)) if number else None
+    return Detector(lambda site: site.finding(kind), CHECKED, shows, causes.by_file(kind))
 
 
-def names(head: str, kind: Find) -> Detector:
+def names(head: str, kind: str) -> Detector:
     """Find pages whose canonical, next or prev is a page of a kind."""
-    return Detector(lambda site: site.whose_target(head, kind(site)), group=by_head(head))
+    find = KINDS[kind]
+    return Detector(lambda site: site.whose_target(head, find(site)), group=causes.by_head(head))
 
 
-def translated(kind: Find) -> Detector:
+def translated(kind: str) -> Detector:
     """Find pages with a language version of a kind."""
-    return Detector(lambda site: site.with_alternate(kind(site)), group=by_alternate(kind))
+    find = KINDS[kind]
+    return Detector(lambda site: site.with_alternate(find(site)), group=causes.by_alternate(find))
 
 
-def listed(kind: Find) -> Detector:
+def listed(kind: str) -> Detector:
     """Find pages of a kind in sitemaps."""
-    return Detector(lambda site: site.listed & kind(site), LISTED)
+    return Detector(lambda site: site.listed & KINDS[kind](site), LISTED)
 
 
 def state(*states: State) -> Find:
@@ -125,7 +122,21 @@ def state(*states: State) -> Find:
     return lambda site: site.is_in(*states)
 
 
-def own(kind: Find, shows: Measure | None = None, group: Group = by_template) -> Detector:
+KINDS: dict[str, Find] = {
+    "dead": attrgetter("dead"),
+    "noindex": attrgetter("noindex"),
+    "moved": state(State.MOVED),
+    "blocked": state(State.ROBOTS),
+    "copied": state(State.CANONICAL),
+    "ahead": attrgetter("listed_ahead"),
+    "renamed": lambda site: site.target("canonical") != NO_TARGET,
+}
+"""Kinds of pages by name; a page that names another as canonical is renamed."""
+
+
+def own(
+    kind: Find, shows: Measure | None = None, group: causes.Group = causes.by_template
+) -> Detector:
     """Find pages of a kind on the hosts of the site; needs no kept pages."""
     return Detector(lambda site: site.own & kind(site), "", shows, group)
 
@@ -133,10 +144,6 @@ def own(kind: Find, shows: Measure | None = None, group: Group = by_template) ->
 def linked(kind: Find) -> Detector:
     """Find pages of a kind that depends on stored links."""
     return Detector(kind, LINKS)
-
-
-dead: Find = attrgetter("dead")
-noindex: Find = attrgetter("noindex")
 
 
 def canonical_loop(site: AuditedSite) -> Mask:

@@ -12,16 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minicrawl.archive.record import key_of
+from minicrawl.audit import detectors
 from minicrawl.audit.checks import RULES, SEVERITIES, Check, all_checks
-from minicrawl.audit.detectors import (
-    CHECKED,
-    LINKS,
-    LISTED,
-    MARKUP,
-    RENDERED,
-    TIMED,
-    near_duplicate,
-)
 from minicrawl.audit.ignores import Ignore
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
@@ -32,6 +24,7 @@ from minicrawl.json_values import to_json
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
+from minicrawl.states import LinkVerdict
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.audits import earlier_audit, keep_audit
 from minicrawl.wording import counted, iso
@@ -41,6 +34,7 @@ _PAGES_AT_ONCE, _PAGES_IN_MEMORY = 10_000, 64
 _MOST_PLACED = 2_000
 """Most causes whose place is looked up in a kept page."""
 _FORMAT = "minicrawl audit 1"
+_OTHER_SITES = "needs checks of other sites: crawl with --check external, or audit a URL"
 _GAINS, _FIRST, _FIRST_OF_AN_ISSUE = (100, 10, 1), 10, 3
 """Weights of a page by severity, and the most causes that are named first."""
 _EASED = {"page-missing", "sitemap-dead", "redirect-to-dead"}
@@ -114,15 +108,13 @@ class IssueFinding:
         ranks_among: Column = ranks[self._bits[ranks >> 3] >> (7 - (ranks & 7)) & 1 == 1]
         return ranks_among
 
-    def since(self, bits: Column) -> "tuple[IssueFinding, IssueFinding]":
+    def since(self, bits: Column) -> "tuple[IssueFinding, ...]":
         """Return the new pages, and those of before, a bit for each by page, that are fixed."""
-        before = np.unpackbits(bits, count=len(self.by_importance)).astype(np.bool_)
-        had, has = before[self.by_importance], np.zeros(len(self.by_importance), np.bool_)
-        has[self.ranks] = True
-        return (
-            IssueFinding(self.check, has & ~had, self.by_importance),
-            IssueFinding(self.check, had & ~has, self.by_importance),
-        )
+        size = len(self.by_importance)
+        had, has = (np.unpackbits(some, count=size).view(np.bool_) for some in (bits, self._bits))
+        had = had[self.by_importance]
+        new, fixed = has & ~had, had & ~has
+        return tuple(IssueFinding(self.check, some, self.by_importance) for some in (new, fixed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +143,9 @@ class SiteAudit:
         """Return the first `count` causes; 0 is all."""
         counts, rows = Counter[str](), list[tuple[Any, ...]]()
         for order, finding in enumerate(self.found):
-            if not finding.count:
-                continue
             check = finding.check
             severity = SEVERITIES.index(check.severity)
-            for causes in check.by.group(self.site, finding.pages):
+            for causes in check.by.group(self.site, finding.pages) if finding.count else ():
                 counts[check.name] += len(causes.pages)
                 places = np.argsort(-causes.pages, kind="stable")[: count or None]
                 keys = zip((-causes.pages[places]).tolist(), places.tolist(), strict=True)
@@ -166,32 +156,30 @@ class SiteAudit:
             of_issue[row[2]] += 1
             if of_issue[row[2]] <= _FIRST_OF_AN_ISSUE and row[-1].name not in _EASED:
                 first.append(row)
-        named = self._named([*rows[: count or None], *first[:_FIRST]])
-        end = len(named) - len(first[:_FIRST])
-        return AuditTable(named[:end], named[end:], counts)
+        shown = rows[: count or None]
+        named = self._named([*shown, *first[:_FIRST]])
+        return AuditTable(named[: len(shown)], named[len(shown) :], counts)
 
     def _named(self, rows: Sequence[tuple[Any, ...]]) -> list[Cause]:
-        examples = self.site.urls(
-            np.array([causes.firsts[place] for *_, place, causes, _ in rows], np.int64)
-        )
-        rows_of_causes = []
+        firsts = [causes.firsts[place] for *_, place, causes, _ in rows]
+        examples = self.site.urls(np.array(firsts, np.int64))
+        named = []
         with ExitStack() as stack:
             archive = None
-            if tables.archive_end(self.site.seen.connection) is not None:
-                with suppress(UsageError):  # the folder is gone
-                    archive = stack.enter_context(kept_pages(self.site.seen))
+            with suppress(UsageError):  # nothing was kept, or the folder is gone
+                archive = stack.enter_context(kept_pages(self.site.seen))
             markup = lru_cache(_PAGES_IN_MEMORY)(
                 lambda url: "" if archive is None else markup_of(archive, url) or ""
             )
             for number, (row, url) in enumerate(zip(rows, examples, strict=True)):
                 _, pages, _, at, causes, check = row
                 (target,) = causes.names(np.array([at]))
-                named = target if causes.scope in ("link", "file") else ""
                 read = markup(url) if number < _MOST_PLACED else ""
-                place = place_of(read, url, check.name, named)
+                is_named = causes.scope in ("link", "file")
+                place = place_of(read, url, check.name, target if is_named else "")
                 what = check.name, causes.scope, target, check.remedy
-                rows_of_causes.append(Cause(check.severity, -pages, *what, url, place))
-        return rows_of_causes
+                named.append(Cause(check.severity, -pages, *what, url, place))
+        return named
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
         """Yield the pages of all issues, at most `count` of each; 0 is all."""
@@ -204,15 +192,10 @@ class SiteAudit:
 
     def since(self, earlier: "Earlier") -> "AuditChange":
         """Compare with an earlier result; issues that it did not check are neither new nor open."""
-        new, fixed, still = [], [], 0
-        for finding in self.found:
-            before = earlier.pages.get(finding.check.name)
-            if before is None:
-                continue
-            added, left = finding.since(before)
-            new.append(added)
-            fixed.append(left)
-            still += finding.count - added.count
+        compared = [one for one in self.found if one.check.name in earlier.pages]
+        changes = [one.since(earlier.pages[one.check.name]) for one in compared]
+        new, fixed = ([change[at] for change in changes] for at in (0, 1))
+        still = sum(one.count for one in compared) - sum(one.count for one in new)
         audits = replace(self, found=new), replace(self, found=fixed)
         return AuditChange(earlier.of, *audits, still, earlier.gone)
 
@@ -301,20 +284,24 @@ def audit_of(
     keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
     has_markup = noted is not None and not keeps_text
     no_markup = "" if has_markup else "needs kept pages: crawl with --keep pages"
+    outside = site.verdicts[~site.own]
+    knows_outside = not len(outside) or (outside != LinkVerdict.UNCHECKED).any()
+    no_links = "" if snapshot.frontier.terms.links else "needs links: crawl with --links"
     lacks = {
-        MARKUP: no_markup,
-        LINKS: "" if snapshot.frontier.terms.links else "needs links: crawl with --links",
-        LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
-        CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",
-        TIMED: "" if site.first_byte_s.any() else "needs response times: crawl again",
-        RENDERED: no_markup or "needs a browser: audit --render",
+        detectors.MARKUP: no_markup,
+        detectors.LINKS: no_links,
+        detectors.LISTED: "" if site.listed.any() else "needs sitemaps: crawl with --sitemaps",
+        detectors.CHECKED: "" if site.was_checked else "needs checks: crawl with --check assets",
+        detectors.TIMED: "" if site.first_byte_s.any() else "needs response times: crawl again",
+        detectors.RENDERED: no_markup or "needs a browser: audit --render",
+        detectors.OUTSIDE: no_links or ("" if knows_outside else _OTHER_SITES),
     }
     rules, sampled = list[Check](), ""
     if rendered is not None and has_markup and any(check.name == RULES for check in checks):
         from minicrawl.audit.accessibility import judged
 
         rules, sampled = judged(site, rendered)
-        lacks[RENDERED] = sampled  # if no page was judged
+        lacks[detectors.RENDERED] = sampled  # if no page was judged
         checks = [*(check for check in checks if check.name != RULES or not rules), *rules]
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
     missing = {name for name, _ in skipped}
@@ -332,9 +319,11 @@ def audit_of(
 
 def _unseen(site: AuditedSite, check: Check) -> str:
     """Return what a check could not see; "" if it saw everything."""
-    if check.by.find is near_duplicate and not site.seen.has_near_duplicates:
+    if check.by.find is detectors.near_duplicate and not site.seen.has_near_duplicates:
         return "equal lines only: minicrawl index finds near-duplicates"
-    if check.by.needs == CHECKED and (files := site.unknown_files[check.name.partition("-")[0]]):
+    if check.by.needs == detectors.CHECKED and (
+        files := site.unknown_files[check.name.partition("-")[0]]
+    ):
         return f"{counted(files, 'file')} unknown: broken --verdict forbidden --verdict unchecked"
     return ""
 

@@ -1,11 +1,11 @@
 """Findings of an audit as JSON, CSV, SARIF, JUnit and a workbook, and the formats by suffix."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from io import TextIOWrapper
-from itertools import groupby
-from operator import attrgetter
+from itertools import chain, islice
 from typing import Any, BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -41,7 +41,7 @@ _LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
 
 def write_sarif(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write SARIF 2.1, for services that show the findings of code checkers: a result a cause."""
-    checks = [one.check for one in audit.found]
+    checks = {one.check.name: one.check for one in audit.found}
     rules = [
         {
             "id": check.name,
@@ -49,15 +49,14 @@ def write_sarif(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -
             "help": {"text": check.remedy or check.means},
             "defaultConfiguration": {"level": _LEVELS[check.severity]},
         }
-        for check in checks
+        for check in checks.values()
     ]
-    means = {check.name: check.means for check in checks}
     results = []
     for cause in audit.table(_MOST_RESULTS).causes:
         place: dict[str, Any] = {"artifactLocation": {"uri": audit.file_of(cause.example)}}
         if line := cause.place.partition(":")[0].removeprefix("line "):
             place["region"] = {"startLine": int(line)}
-        text = f"{means[cause.issue]}: {cause.target} ({counted(cause.pages, 'page')})"
+        text = f"{checks[cause.issue].means}: {cause.target} ({counted(cause.pages, 'page')})"
         # By issue and target: the fault stays the same if pages move or come and go.
         print_of = sha256(f"{cause.issue} {cause.target}".encode()).hexdigest()
         results.append(
@@ -80,35 +79,37 @@ def write_sarif(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -
 
 def write_junit(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write JUnit XML, for CI: a test for each check."""
-    by_issue = {name: list(some) for name, some in groupby(audit.pages(), attrgetter("issue"))}
-    tests = len(audit.found) + len(audit.skipped)
-    faultless = {one.check.name for one in audit.found if not one.count}
-    failures = sum(bool(one.count) and one.check.severity != NOTICE for one in audit.found)
-    unseen = {name: why for name, why in audit.partial if name in faultless}
+    cases = list(_cases(audit))
+    number = Counter(result for _, _, result, _, _ in cases)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuite name="minicrawl audit" tests="{tests}" failures="{failures}" '
-        f'skipped="{len(audit.skipped) + len(unseen)}">',
+        f'<testsuite name="minicrawl audit" tests="{len(cases)}" failures="{number["failure"]}" '
+        f'skipped="{number["skipped"]}">',
     ]
-    for check, count in ((one.check, one.count) for one in audit.found):
-        name = f'<testcase classname="{check.severity}" name={quoteattr(check.name)}'
-        if not count:
-            why = unseen.get(check.name)
-            skipped = why and f"><skipped message={quoteattr(f'in part: {why}')}/></testcase>"
-            lines.append(f"{name}{skipped or '/>'}")
-            continue
-        text = f"{counted(count, 'page')}: {check.means}"
-        some = [visible(page.url) for page in by_issue[check.name][:_MOST_LINES]]
-        if check.severity == NOTICE:  # worth a look, and no reason for a build to fail
-            said = escape(chr(10).join((text, *some)))
-            lines.append(f"{name}><system-out>{said}</system-out></testcase>")
-            continue
-        lines.append(f"{name}><failure message={quoteattr(text)}>{escape(chr(10).join(some))}")
-        lines.append("</failure></testcase>")
-    for issue, why in audit.skipped:
-        said = f"<skipped message={quoteattr(why)}/>"
-        lines.append(f'<testcase classname="skipped" name={quoteattr(issue)}>{said}</testcase>')
+    for kind, name, result, message, text in cases:
+        said = f" message={quoteattr(message)}" if message else ""
+        inside = f"<{result}{said}>{escape(text)}</{result}>" if result else ""
+        lines.append(f'<testcase classname="{kind}" name={quoteattr(name)}>{inside}</testcase>')
     file.write("\n".join((*lines, "</testsuite>", "")).encode())
+
+
+def _cases(audit: SiteAudit) -> Iterator[tuple[str, str, str, str, str]]:
+    """Yield class and name of each test, and the element of its result with message and text."""
+    by_issue = defaultdict[str, list[str]](list)
+    for page in audit.pages(_MOST_LINES):
+        by_issue[page.issue].append(visible(page.url))
+    partial = dict(audit.partial)
+    for check, count in ((one.check, one.count) for one in audit.found):
+        text, pages = f"{counted(count, 'page')}: {check.means}", by_issue[check.name]
+        why = partial.get(check.name)
+        result = ("skipped", f"in part: {why}", "") if why else ("", "", "")
+        if count and check.severity == NOTICE:  # worth a look, and no reason for a build to fail
+            result = "system-out", "", "\n".join((text, *pages))
+        elif count:
+            result = "failure", text, "\n".join(pages)
+        yield check.severity, check.name, *result
+    for issue, why in audit.skipped:
+        yield "skipped", issue, "skipped", why, ""
 
 
 _TYPES = """<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">\
@@ -120,6 +121,9 @@ officedocument.spreadsheetml.{}+xml"/>'
 _RELATIONS = 'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"'
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_BOOK = f'<workbook xmlns="{_SHEETS}" xmlns:r="{_OFFICE}"><sheets>{{}}</sheets></workbook>'
+_SHEET_HEAD = f"""<worksheet xmlns="{_SHEETS}"><sheetViews><sheetView workbookViewId="0">\
+<pane ySplit="1" topLeftCell="A2" state="frozen"/></sheetView></sheetViews><sheetData>"""
 
 
 def write_xlsx(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
@@ -129,26 +133,29 @@ def write_xlsx(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) ->
         "Causes": (Cause._fields, audit.table().causes),
         "Pages": (IssuePage._fields, audit.pages()),
     }
+    # Excel's names: some readers look for no others.
+    names = {title: f"sheet{number}" for number, title in enumerate(sheets, 1)}
+    types = [("workbook", "sheet.main"), *((name, "worksheet") for name in names.values())]
+    listed = (
+        f'<sheet name="{title}" sheetId="{number}" r:id="r{number}"/>'
+        for number, title in enumerate(sheets, 1)
+    )
+    files = [("worksheet", f"{name}.xml") for name in names.values()]
     with ZipFile(file, "w", ZIP_DEFLATED) as book:
-        numbers = range(1, len(sheets) + 1)
-        # Excel's names: some readers look for no others.
-        kinds = [("workbook", "sheet.main"), *((f"sheet{one}", "worksheet") for one in numbers)]
-        types = "".join(_TYPE.format(*kind) for kind in kinds)
-        book.writestr("[Content_Types].xml", _TYPES.format(types))
-        book.writestr("_rels/.rels", _relations([("officeDocument", "xl/workbook.xml")]))
-        files = [("worksheet", f"sheet{number}.xml") for number in numbers]
-        book.writestr("xl/_rels/workbook.xml.rels", _relations(files))
-        listed = "".join(
-            f'<sheet name="{name}" sheetId="{number}" r:id="r{number}"/>'
-            for number, name in zip(numbers, sheets, strict=True)
-        )
         book.writestr(
-            "xl/workbook.xml",
-            f'<workbook xmlns="{_SHEETS}" xmlns:r="{_OFFICE}"><sheets>{listed}</sheets></workbook>',
+            "[Content_Types].xml", _TYPES.format("".join(_TYPE.format(*t) for t in types))
         )
-        for number, (columns, rows) in zip(numbers, sheets.values(), strict=True):
-            with book.open(f"xl/sheet{number}.xml", "w", force_zip64=True) as part:
-                _write_sheet(TextIOWrapper(part, "utf-8"), columns, rows)
+        book.writestr("_rels/.rels", _relations([("officeDocument", "xl/workbook.xml")]))
+        book.writestr("xl/_rels/workbook.xml.rels", _relations(files))
+        book.writestr("xl/workbook.xml", _BOOK.format("".join(listed)))
+        for title, (columns, rows) in sheets.items():
+            with book.open(f"xl/{names[title]}.xml", "w", force_zip64=True) as part:
+                out = TextIOWrapper(part, "utf-8")
+                out.write(_SHEET_HEAD)
+                for row in chain([columns], islice(rows, _MOST_ROWS)):
+                    out.write(f"<row>{''.join(map(_cell, row))}</row>")
+                out.write("</sheetData></worksheet>")
+                out.flush()
 
 
 def _relations(files: Sequence[tuple[str, str]]) -> str:
@@ -157,23 +164,6 @@ def _relations(files: Sequence[tuple[str, str]]) -> str:
         for number, (kind, name) in enumerate(files, 1)
     )
     return f"<Relationships {_RELATIONS}>{listed}</Relationships>"
-
-
-def _write_sheet(
-    out: TextIOWrapper, columns: Sequence[str], rows: Iterable[Sequence[object]]
-) -> None:
-    out.write(f'<worksheet xmlns="{_SHEETS}"><sheetViews><sheetView workbookViewId="0">')
-    out.write('<pane ySplit="1" topLeftCell="A2" state="frozen"/></sheetView></sheetViews>')
-    out.write(f"<sheetData>{_row(columns)}")
-    for number, row in enumerate(rows):
-        if number < _MOST_ROWS:
-            out.write(_row(row))
-    out.write("</sheetData></worksheet>")
-    out.flush()
-
-
-def _row(cells: Sequence[object]) -> str:
-    return f"<row>{''.join(map(_cell, cells))}</row>"
 
 
 def _cell(value: object) -> str:

@@ -10,6 +10,7 @@ A line that has ended ignores nothing.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import date
 from fnmatch import translate
@@ -25,7 +26,7 @@ class Ignore(NamedTuple):
     """An issue that is accepted on the pages, or for the targets, that a pattern matches."""
 
     issue: str
-    pattern: re.Pattern[str]
+    pattern: str  # a regular expression
     until: date
 
 
@@ -44,11 +45,14 @@ def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
             raise UsageError(f"{file}:{number}: {expected}") from error
         if not is_known(issue):
             raise UsageError(f"{file}:{number}: {issue!r} is not an issue")
-        ignores.append(Ignore(issue, re.compile(translate(pattern)), day))
+        ignores.append(Ignore(issue, translate(pattern), day))
     return ignores
 
 
-def ignored(ignores: Sequence[Ignore], issue: str, today: date) -> re.Pattern[str] | None:
-    """Return a pattern of what is ignored today for an issue; None for nothing."""
-    patterns = [one.pattern.pattern for one in ignores if one.issue == issue and one.until >= today]
-    return re.compile("|".join(patterns)) if patterns else None
+def patterns(ignores: Sequence[Ignore], today: date) -> dict[str, re.Pattern[str]]:
+    """Return a pattern of what is ignored today for each issue."""
+    by_issue = defaultdict[str, list[str]](list)
+    for ignore in ignores:
+        if ignore.until >= today:
+            by_issue[ignore.issue].append(ignore.pattern)
+    return {issue: re.compile("|".join(some)) for issue, some in by_issue.items()}

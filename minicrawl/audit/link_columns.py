@@ -15,30 +15,26 @@ from minicrawl.report.snapshot import Snapshot
 
 Column = NDArray[Any]
 
-_BLOCKS_AT_ONCE = 16
-"""Blocks of links that are counted together: each count visits every page of the store."""
 _MOST_COUNTED = 0xFFFF
 
 
+INSECURE, DEAD_OUTSIDE = "link-to-http", "link-dead-outside"
+"""Issues of links that leave https on their host, and of those to missing pages elsewhere."""
+
+
 class LinkColumns(NamedTuple):
-    """Counts of links of each page: to it, from it, and from it to pages of some kind."""
+    """Counts of links of each page: to it, from it, and from it to pages with an issue."""
 
     to: Column
-    dead: Column
-    dead_outside: Column
-    redirects: Column
-    noindex: Column
-    blocked: Column
-    copies: Column
-    insecure: Column
     away_from: Column
-    """Number of all links from the page."""
+    of: Mapping[str, Column]
+    """Number of links from the page by their issue."""
     counted_to: Column
     """Number of links to the page from the pages whose issues count."""
     insecure_to: Column
     """Number of those that leave https."""
     first: Column
-    """Place by importance of the most important page that links to one of a kind."""
+    """Place by importance of the most important page that links to one with an issue."""
 
 
 def link_columns(
@@ -48,14 +44,15 @@ def link_columns(
     kinds: Mapping[str, NDArray[np.bool_]],
     progress: Progress,
 ) -> LinkColumns:
-    """Count the links of some pages in one pass; `kinds` are the targets of columns by name.
+    """Count the links of some pages in one pass; `kinds` are the targets of links by issue.
 
     Only links from chosen pages count for their targets.
     """
     size = len(snapshot)
-    columns = LinkColumns(*(np.zeros(size, np.uint16) for _ in LinkColumns._fields))
-    columns = columns._replace(
+    columns = LinkColumns(
         to=np.zeros(size, np.int32),
+        away_from=np.zeros(size, np.uint16),
+        of={issue: np.zeros(size, np.uint16) for issue in (*kinds, INSECURE)},
         counted_to=np.zeros(size, np.int32),
         insecure_to=np.zeros(size, np.int32),
         first=np.full(size, size, np.int32),
@@ -63,7 +60,6 @@ def link_columns(
     rank = np.empty(size, np.int32)
     rank[snapshot.best] = np.arange(size, dtype=np.int32)
     is_of_a_kind = np.logical_or.reduce([*kinds.values()])
-    waiting: list[Column] = []
     is_https = np.array([origin.startswith("https:") for origin in snapshot.origins], np.bool_)
     names = {name: place for place, name in enumerate(dict.fromkeys(snapshot.hosts))}
     name_of = np.array([names[name] for name in snapshot.hosts], np.int32)
@@ -73,10 +69,7 @@ def link_columns(
         givers, ends = block.givers[chosen], block.ends[chosen]
         if not len(givers):
             continue
-        waiting.append(ends.astype(np.int32))
-        if len(waiting) >= _BLOCKS_AT_ONCE:
-            columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
-            waiting.clear()
+        np.add.at(columns.to, ends, 1)
         # The links of a giver are adjacent, and no other block has any of them.
         starts = np.flatnonzero(np.diff(givers, prepend=-1))
         pages = givers[starts]
@@ -84,15 +77,13 @@ def link_columns(
         columns.away_from[pages] = np.minimum(lengths, _MOST_COUNTED)
         drops = is_https[hosts[givers]] & ~is_https[hosts[ends]]
         drops &= name_of[hosts[givers]] == name_of[hosts[ends]]
-        of_links = {name: kind[ends] for name, kind in kinds.items()} | {"insecure": drops}
-        for name, is_counted in of_links.items():
+        for issue, column in columns.of.items():
+            is_counted = drops if issue == INSECURE else kinds[issue][ends]
             counts = np.add.reduceat(is_counted, starts, dtype=np.int32)
-            getattr(columns, name)[pages] = np.minimum(counts, _MOST_COUNTED)
+            column[pages] = np.minimum(counts, _MOST_COUNTED)
         blamed = (is_of_a_kind[ends] | drops) & is_chosen[givers]
         if blamed.any():
             np.add.at(columns.counted_to, ends[blamed], 1)
             np.add.at(columns.insecure_to, ends[blamed & drops], 1)
             np.minimum.at(columns.first, ends[blamed], rank[givers[blamed]])
-    if waiting:
-        columns.to[:] += np.bincount(np.concatenate(waiting), minlength=size)
     return columns

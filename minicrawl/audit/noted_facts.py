@@ -1,14 +1,24 @@
-"""Facts of kept pages, saved beside the store, so that each version of a page is read once.
+"""Facts of kept pages, saved beside the store, so that each version of a page is read once, and
+read again as columns.
 
 The crawl itself saves no facts: reading every tag would double the time to parse a page. An audit
-first reads the pages that were kept since the last audit, in the order of the archive.
+first reads the pages that were kept since the last audit, in the order of the archive. The facts of
+a page are about 80 bytes, and a check is about one number of each page, so they are transposed into
+a temporary file. References stay in memory, as most pages have few.
+
+    stored     facts of page 0, facts of page 1, ...
+    columns    title of page 0, title of page 1, ...; h1 of page 0, h1 of page 1, ...
 
 Laws: a kill loses one round at most, which is read again. Damaged records are skipped: `check`
 reports them. Facts need a page's markup: a store with `--keep text`, or with nothing, has none.
 """
 
+import os
 import re
+import weakref
 from collections.abc import Iterable, Iterator
+from tempfile import TemporaryFile
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,19 +26,26 @@ from numpy.typing import NDArray
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.segments import scan
-from minicrawl.audit.page_facts import VERSION, UrlReference, facts_of
+from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.audit.url_columns import url_numbers
 from minicrawl.errors import Damaged
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
-from minicrawl.store.derived.facts import FactsRow, FactsUntil, ListedRow, facts_until, keep_facts
+from minicrawl.store.derived.facts import (
+    FactsRow,
+    FactsUntil,
+    ListedRow,
+    facts_in_blocks,
+    facts_until,
+    keep_facts,
+)
 from minicrawl.store.reader import archive_folder
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.responses.types import ALL, DocumentType, type_of
-from minicrawl.web.sitemaps.sitemap import content_of, moment_of, stated_entries
+from minicrawl.web.sitemaps.sitemap import content_of, stated_entries
 from minicrawl.web.urls import canonical
 
 _ROUND = 1000
@@ -39,7 +56,10 @@ _SNIFFED = 2000
 
 REFERENCE = np.dtype([("kind", "u1"), ("key", "<i8")])
 """Stored layout of a reference: its place in `REFERENCE_KINDS`, and the key of its URL."""
-REFERENCE_KINDS = ("canonical", "next", "prev", "alternate", "session")
+_HEADS = ("canonical", "next", "prev")
+REFERENCE_KINDS = (*_HEADS, "alternate", "session")
+NO_TARGET, UNKNOWN = -1, -2
+_OFFSETS: dict[str, int] = {name: field[1] for name, field in (LAYOUT.fields or {}).items()}
 
 
 class UrlKeys:
@@ -115,8 +135,10 @@ def _facts_of_round(
         kind = type_of(content_type, answer.url, answer.body, ALL)
         if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
             markup, encoding = decode(answer.body, parse_content_type(content_type)[1])
-            facts = facts_of(markup, answer.url, answer.headers, len(answer.body), encoding)
-            rows[page] = FactsRow(page, facts.numbers, packed(facts.references))
+            numbers, references = facts_of(
+                markup, answer.url, answer.headers, len(answer.body), encoding
+            )
+            rows[page] = FactsRow(page, numbers, packed(references))
     return rows, listed
 
 
@@ -135,7 +157,52 @@ def _entries(answer: Answer, key: int) -> Iterator[ListedRow]:
             yield ListedRow(key, key_of(url), changed)
 
 
-def is_future(lastmod: str, now: float) -> bool:
-    """Return True for a date more than a day ahead; False if it cannot be parsed."""
-    moment = moment_of(lastmod)
-    return moment is not None and moment > now + 86_400
+class FactColumns:
+    """Numbers of all pages by name, and the targets of their references."""
+
+    def __init__(self, snapshot: Snapshot, keys: UrlKeys) -> None:
+        self._size = len(snapshot)
+        self.has = np.zeros(self._size, np.bool_)
+        """Pages with facts; the others have 0 in all columns."""
+        self.heads = dict[str, NDArray[np.int32]]()
+        """Targets of head elements by name."""
+        self.with_session = np.zeros(self._size, np.bool_)
+        """Pages that a link with a session id leads to."""
+        versions = [np.empty((2, 0), np.int32)]
+        with TemporaryFile() as file:
+            self._file = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self._file)
+        os.truncate(self._file, LAYOUT.itemsize * self._size)
+        for rows in facts_in_blocks(snapshot.path, snapshot.connection):
+            pages = np.array([row.page for row in rows], np.int32)
+            self.has[pages] = True
+            first = int(pages[0])
+            block = np.zeros(int(pages[-1]) - first + 1, LAYOUT)
+            block[pages - first] = np.frombuffer(b"".join(row.numbers for row in rows), LAYOUT)
+            for name in LAYOUT.names or ():
+                os.pwrite(self._file, block[name].tobytes(), self._place(name, first))
+            givers = np.repeat(pages, [len(row.refs) // REFERENCE.itemsize for row in rows])
+            references = np.frombuffer(b"".join(row.refs for row in rows), REFERENCE)
+            targets = keys.pages(references["key"])
+            targets[targets < 0] = UNKNOWN
+            for kind, name in enumerate(REFERENCE_KINDS):
+                is_it = references["kind"] == kind
+                if name == "session":
+                    self.with_session[targets[is_it & (targets >= 0)]] = True
+                elif name not in _HEADS:
+                    versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
+                elif is_it.any():
+                    column = self.heads.setdefault(name, np.full(self._size, NO_TARGET, np.int32))
+                    column[givers[is_it]] = targets[is_it]
+        self.alternates = np.concatenate(versions, axis=1)
+        """Pages, and the language version that each names, or `UNKNOWN`."""
+
+    def number(self, name: str) -> NDArray[Any]:
+        kind = LAYOUT[name]
+        return np.frombuffer(
+            os.pread(self._file, kind.itemsize * self._size, self._place(name, 0)), kind
+        )
+
+    def _place(self, name: str, page: int) -> int:
+        """Return where the number of a page lies in the file."""
+        return _OFFSETS[name] * self._size + LAYOUT[name].itemsize * page

@@ -5,7 +5,7 @@ fit into one array, and references to other URLs, of which most pages have none:
 
     <title>Shop</title>             title_chars 4, title 0x7a…, the hash that finds duplicates
     <img src=a.png>                 images 1, without_alt 1
-    <link rel=canonical href=/b>    reference ("canonical", "", "https://example.org/b")
+    <link rel=canonical href=/b>    reference ("canonical", "https://example.org/b")
 
 Comments, scripts, templates, drawings and <noscript> are skipped: no tag in them is a fault.
 """
@@ -19,10 +19,10 @@ from zlib import crc32
 
 import numpy as np
 
-from minicrawl.audit.page_faults import COMMENT, FAULTS, faults_of
-from minicrawl.web.encoding.labels import UTF_8, encoded_query
+from minicrawl.audit.page_faults import COMMENT, FAULTS, contents, data_gaps, faults_of
+from minicrawl.web.encoding.labels import UTF_8, encoded_query, encoding_of_label
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
-from minicrawl.web.responses.headers import link_canonical, parse_robots_tag
+from minicrawl.web.responses.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
 FLAGS = (
@@ -49,7 +49,7 @@ LAYOUT = np.dtype(
     ]
 )
 """Layout of the numbers of a page."""
-VERSION = crc32(repr((10, FLAGS, LAYOUT.descr)).encode())
+VERSION = crc32(repr((11, FLAGS, LAYOUT.descr)).encode())
 """Version of the facts: pages are read again after it has changed.
 
 Raise the number if the same markup gives other values of the same facts.
@@ -60,7 +60,8 @@ _MOST_READ = 2_000_000
 """Most characters of markup that are read; no page made by people is longer."""
 _LONGEST_HEADING, _MOST_REFERENCES, _LONGEST_JSON = 2000, 200, 200_000
 _TAG_NAMES = (
-    r"h[1-6]|img|link|meta|a|html|form|base|iframe|source|video|audio|embed|object|button|input"
+    r"h[1-6]|img|link|meta|a|html|body|form|base|button|input"
+    r"|iframe|source|video|audio|embed|object"
 )
 _RAW = r"script|style|template|title|textarea|noscript|svg"
 # Each pattern begins with a plain "<", which is found ten times as fast as a choice of characters.
@@ -79,7 +80,7 @@ _DOCTYPE = re.compile(rf"\s*+(?:<{COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECA
 _H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
 _FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
-_HIDDEN = re.compile(rf"<(?:{COMMENT}|(?i:({_RAW}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+))", re.ASCII)
+_HIDDEN = contents(_RAW)
 _INSECURE_VALUE = re.compile(r"\(\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _INSECURE_STYLE = re.compile(r"(?:url\(|@import)\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _STYLE = re.compile(r"""\sstyle\s*+=\s*+(?:"[^"]*+"|'[^']*+')""", re.IGNORECASE)
@@ -89,6 +90,9 @@ _META_ROBOTS = frozenset(("robots", *_SEARCH_ENGINES[1:]))
 _CODINGS = ("gzip", "br", "zstd", "deflate")
 _FRESH = ("cache-control", "expires", "etag", "last-modified")
 _RELATIONS = ("canonical", "next", "prev")
+_NO_ZOOM = re.compile(
+    r"user-scalable\s*=\s*(?:no|0)\b|maximum-scale\s*=\s*(?:0|1(?:\.0*)?(?![\d.]))", re.IGNORECASE
+)
 SESSION_ID = re.compile(r"[;?&](?:(?:j|php|asp)?sess(?:ion)?id\w*|sid)=", re.IGNORECASE)
 
 _LANGUAGES = """
@@ -117,21 +121,17 @@ _SCRIPT = 4  # letters of a script, as in zh-Hant
 
 
 class UrlReference(NamedTuple):
-    """A URL that the head of a page names: canonical, alternate with its language, next or prev.
+    """A URL that the head of a page names: canonical, alternate for a language, next or prev.
 
     The kind "session" is for links with a session id; `url` is without it.
     """
 
     kind: str
-    code: str
     url: str
 
 
-class PageFacts(NamedTuple):
-    """Facts of a page: numbers in the order of `LAYOUT`, and references."""
-
-    numbers: bytes
-    references: tuple[UrlReference, ...]
+Facts = tuple[bytes, tuple[UrlReference, ...]]
+"""Numbers in the order of `LAYOUT`, and references."""
 
 
 def is_known_language(code: str) -> bool:
@@ -146,12 +146,9 @@ def is_known_language(code: str) -> bool:
 
 def facts_of(
     markup: str, url: str, headers: Mapping[str, str], size: int, encoding: str = UTF_8
-) -> PageFacts:
+) -> Facts:
     """Return the facts of the page at `url`; `size` is that of its body in bytes."""
-    page = _Page(markup[:_MOST_READ], url, encoding)
-    page.read_headers(headers)
-    page.read_markup()
-    return page.facts(headers, size)
+    return _Page(markup[:_MOST_READ], url, encoding).facts(headers, size)
 
 
 def content_hash(text: str) -> int:
@@ -168,29 +165,29 @@ class _Page:
         self._is_https = url.startswith("https:")
         self._flags = {"is_https"} if self._is_https else set[str]()
         self._texts: dict[str, list[str]] = {"title": [], "description": [], "h1": []}
-        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._counts = dict.fromkeys((*_COUNTS, *FAULTS), 0)
         self._references: dict[UrlReference, None] = {}
         self._level = 0  # of the last heading
         self._lang, self._languages = "", list[str]()
+        self._charset, self._is_in_body = "", False
 
-    def read_headers(self, headers: Mapping[str, str]) -> None:
+    def _read_headers(self, headers: Mapping[str, str]) -> None:
         said = headers.get("x-robots-tag", "")
         robots = [parse_robots_tag(said, agent) for agent in _SEARCH_ENGINES if said]
-        is_compressed = any(one in headers.get("content-encoding", "") for one in _CODINGS)
         self._note(
             noindex_header=any(one.noindex for one in robots),
             nofollow=any(one.nofollow for one in robots),
             refresh=_is_redirect(headers.get("refresh", "")),
-            compressed=is_compressed,
+            compressed=any(one in headers.get("content-encoding", "") for one in _CODINGS),
             cached=any(name in headers for name in _FRESH),
             hsts="strict-transport-security" in headers,
             csp="content-security-policy" in headers,
             charset="charset=" in headers.get("content-type", "").lower(),
         )
         if target := link_canonical(headers.get("link")):
-            self._refer("canonical", "", target)
+            self._refer("canonical", target)
 
-    def read_markup(self) -> None:
+    def _read_markup(self) -> None:
         self._note(doctype=_DOCTYPE.match(self._markup) is not None)
         for token in _TOKEN.finditer(self._markup):
             if raw := token["raw"]:
@@ -201,11 +198,16 @@ class _Page:
             styles = _STYLE.findall(_HIDDEN.sub("", self._markup))
             self._counts["mixed"] += sum(map(bool, map(_INSECURE_STYLE.search, styles)))
 
-    def facts(self, headers: Mapping[str, str], size: int) -> PageFacts:
+    def facts(self, headers: Mapping[str, str], size: int) -> Facts:
+        self._read_headers(headers)
+        self._read_markup()
         plain = unescaped(_NOT_TEXT.sub("\n", self._markup)).lower()
         counts = self._counts | {f"{name}s": len(texts) for name, texts in self._texts.items()}
         titles = [text for name in ("title", "h1") for text in self._texts[name][:1]]
         counts |= faults_of(self._markup, self._url, headers, titles, self._lang, plain)
+        sent = parse_content_type(headers.get("content-type", ""))[1]
+        both = {encoding_of_label(sent), encoding_of_label(self._charset)}
+        counts["charset_conflict"] = bool(sent and self._charset) and len(both) > 1
         # A sorted set: pages with the same long lines in another order are duplicates as well.
         prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
         hashes = [content_hash("\n".join(prose))]
@@ -231,7 +233,7 @@ class _Page:
         alternates = [
             one for one in self._references if one.kind not in _RELATIONS or one.url != self._url
         ]
-        return PageFacts(numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES]))
+        return numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES])
 
     def _read_raw(self, name: str, token: re.Match[str]) -> None:
         said = attributes(token["raw_said"])
@@ -240,14 +242,25 @@ class _Page:
         elif name == "script":
             if self._is_https:
                 self._counts["mixed"] += _is_insecure(said.get("src", ""))
-            if said.get("type", "").lower() == "application/ld+json":
-                self._note(bad_json=not _is_json(token["content"]))
+            if "ld+json" in said.get("type", "").lower():
+                self._read_data(token["content"])
         elif name == "style" and self._is_https:
             self._counts["mixed"] += len(_INSECURE_STYLE.findall(token["content"]))
+
+    def _read_data(self, text: str) -> None:
+        if len(text) > _LONGEST_JSON:  # longer than any that people write
+            return
+        try:
+            data = json.loads(text.strip().removeprefix("<![CDATA[").removesuffix("]]>"))
+        except (ValueError, RecursionError):
+            self._note(bad_json=True)
+        else:
+            self._counts["data_gaps"] += data_gaps(data)
 
     def _read_tag(self, name: str, token: re.Match[str]) -> None:
         if name in _RARE and not any(map(token["said"].lower().__contains__, _RARE[name])):
             return  # most tags of most pages
+        self._is_in_body |= name == "body"
         if name[1:].isdigit():
             self._read_heading(int(name[1:]), token.end())
             return
@@ -286,13 +299,13 @@ class _Page:
         relations = said.get("rel", "").lower().split()
         target = decoded(said.get("href", ""))
         self._counts["canonicals"] += "canonical" in relations
+        self._counts["canonical_late"] |= self._is_in_body and "canonical" in relations
         for kind in _RELATIONS:
             if kind in relations:
-                self._refer(kind, "", target)
+                self._refer(kind, target)
         if "alternate" in relations and "hreflang" in said:
-            code = said["hreflang"].strip().lower()
-            self._languages.append(code)
-            self._refer("alternate", code, target)
+            self._languages.append(said["hreflang"].strip().lower())
+            self._refer("alternate", target)
         elif self._is_https and {"stylesheet", "icon", "preload"} & set(relations):
             self._counts["mixed"] += _is_insecure(target)
 
@@ -303,6 +316,8 @@ class _Page:
         elif name in _META_ROBOTS:
             robots = parse_robots_tag(content, "")
             self._note(noindex_meta=robots.noindex, nofollow=robots.nofollow)
+        elif name == "viewport":
+            self._counts["zoom_off"] += _NO_ZOOM.search(content) is not None
         pragma = said.get("http-equiv", "").lower()
         self._note(
             viewport=name == "viewport",
@@ -310,12 +325,14 @@ class _Page:
             refresh=pragma == "refresh" and _is_redirect(content),
             csp=pragma == "content-security-policy",
         )
+        declared = parse_content_type(content)[1] if pragma == "content-type" else ""
+        self._charset = self._charset or said.get("charset", "").strip() or declared or ""
 
     def read_anchor(self, said: dict[str, str]) -> None:
         """Note a link with a session id, or with nofollow to the own site, which it distrusts."""
         written = decoded(said.get("href", ""))
         if SESSION_ID.search(written):
-            self._refer("session", "", written)
+            self._refer("session", written)
         if "nofollow" in said.get("rel", "").lower():
             target = self._resolved(written)
             self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
@@ -329,9 +346,9 @@ class _Page:
         self._lang = self._lang or (said.get("lang") or said.get("xml:lang") or "").strip()
         self._note(html_lang=bool(self._lang))
 
-    def _refer(self, kind: str, code: str, target: str) -> None:
+    def _refer(self, kind: str, target: str) -> None:
         if (url := self._resolved(target)) is not None:
-            self._references.setdefault(UrlReference(kind, code, url))
+            self._references.setdefault(UrlReference(kind, url))
 
     def _resolved(self, written: str) -> str | None:
         return canonical(encoded_query(written, self._encoding), self._base)
@@ -364,17 +381,6 @@ def _is_redirect(refresh: str) -> bool:
 
 def _is_insecure(url: str) -> bool:
     return url.strip().lower().startswith("http://")
-
-
-def _is_json(text: str) -> bool:
-    """Return True if structured data parses, or is longer than any that people write."""
-    if len(text) > _LONGEST_JSON:
-        return True
-    try:
-        json.loads(text.strip().removeprefix("<![CDATA[").removesuffix("]]>"))
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 _ALT = re.compile(rf"<img{STOP}({ATTRIBUTES})>", re.IGNORECASE | re.ASCII)

@@ -11,15 +11,12 @@ fault has a look-alike that is none:
     Warning: x() in a.php on line 3   error_texts 1     the same inside <pre>, as manuals show it
 """
 
-import codecs
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, unescaped
-from minicrawl.web.responses.headers import parse_content_type
+from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, href, unescaped
 from minicrawl.web.urls import canonical, host
 
 FAULTS = (
@@ -28,19 +25,19 @@ FAULTS = (
     *("canonical_late", "data_gaps", "error_texts", "listing", "says_missing", "open_password"),
     *("weak_cookies", "other_language"),
 )
-"""Names of the counts."""
+"""Names of the counts; `page_facts` makes those of single tags of the head, and of data."""
 
 COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
 _FLAGS = re.IGNORECASE | re.ASCII
 
 
-def _without(*tags: str) -> re.Pattern[str]:
-    names = "|".join(tags)
+def contents(names: str) -> re.Pattern[str]:
+    """Return a pattern of comments, and of elements with these names up to their end."""
     return re.compile(rf"<(?:{COMMENT}|({names}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)", _FLAGS)
 
 
-_UNSEEN = _without("script", "style", "template", "noscript")
-_QUOTED = _without("pre", "code", "samp", "kbd", "textarea", "blockquote")
+_UNSEEN = contents("script|style|template|noscript")
+_QUOTED = contents("pre|code|samp|kbd|textarea|blockquote")
 _ANCHOR = re.compile(
     rf"<(?P<tag>a|button){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)"
     rf"(?P<inside>(?:[^<]++|<(?!/?(?:a|button){STOP}))*+)",
@@ -48,17 +45,10 @@ _ANCHOR = re.compile(
 )
 _FORM = re.compile(rf"<form{STOP}({ATTRIBUTES})(?:>|\Z)((?:[^<]++|<(?!/?form{STOP}))*+)", _FLAGS)
 _LABEL = re.compile(rf"<label{STOP}({ATTRIBUTES})(?:>|\Z)(?:[^<]++|<(?!/?label{STOP}))*+", _FLAGS)
-_TAG = re.compile(rf"<(input|select|textarea|iframe|img|meta){STOP}({ATTRIBUTES})(?:>|\Z)", _FLAGS)
+_TAG = re.compile(rf"<(input|select|textarea|iframe|img){STOP}({ATTRIBUTES})(?:>|\Z)", _FLAGS)
 _ID = re.compile(
     r"""<[a-z][^<>]*?\sid\s*+=\s*+(?:"([^"<>]*+)"|'([^'<>]*+)'|([^\s"'<>]++))""", _FLAGS
 )
-_HREF = re.compile(r"""(?:\A|\s)href\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""", _FLAGS)
-_DATA = re.compile(
-    rf"<script{STOP}[^<>]*\bld\+json[^<>]*>((?:[^<]++|<(?!/script{STOP}))*+)", _FLAGS
-)
-_BODY = re.compile(rf"<body{STOP}", _FLAGS)
-_DECLARED_CHARSET = re.compile(r"""<meta\b[^<>]*\bcharset\s*=\s*["']?([\w.:-]+)""", _FLAGS)
-_CANONICAL = re.compile(rf"<link{STOP}[^<>]*\brel\s*+=\s*+[\"']?canonical\b", _FLAGS)
 _LISTING = re.compile(
     r"<(?:title|h1)\b[^<>]*>\s*+(?:index of /|directory listing for /)", re.IGNORECASE
 )
@@ -75,18 +65,12 @@ _ADDRESS = r"[^@\s,?]++@(?=[^@\s,?]*\.)[^@\s,?]++"
 _MAIL = re.compile(rf"mailto:\s*(?:{_ADDRESS}(?:\s*,\s*{_ADDRESS})*+\s*)?(?:\?.*)?", re.IGNORECASE)
 _PHONE = re.compile(r"tel:\+?[\d*#][\d\s().,*#/-]+(?:;.*)?", re.IGNORECASE)
 _CAMPAIGN = re.compile(r"[?&](?:utm_(?:source|medium|campaign|term|content)|mc_cid)=")
-_VAGUE = frozenset(
-    """
-    here|click here|click|more|read more|learn more|this|link|this link|this page|go|details
-    hier|hier klicken|klicken sie hier|mehr|mehr lesen|weiterlesen|link|diese seite
-    ici|cliquez ici|lire la suite|en savoir plus|aquí|haga clic aquí|leer más|qui|clicca qui
-    """.replace("\n", "|")
-    .replace("    ", "")
-    .split("|")
-) - {""}
-_NO_ZOOM = re.compile(
-    r"user-scalable\s*=\s*(?:no|0)\b|maximum-scale\s*=\s*(?:0|1(?:\.0*)?(?![\d.]))", re.IGNORECASE
-)
+_VAGUE_TEXTS = """
+here|click here|click|more|read more|learn more|this|link|this link|this page|go|details
+hier|hier klicken|klicken sie hier|mehr|mehr lesen|weiterlesen|link|diese seite
+ici|cliquez ici|lire la suite|en savoir plus|aquí|haga clic aquí|leer más|qui|clicca qui
+"""
+_VAGUE = frozenset(re.split(r"[|\n]", _VAGUE_TEXTS)) - {""}
 _UNTYPED = frozenset(("hidden", "submit", "button", "reset", "image"))
 _ERROR = re.compile(
     r"(?:fatal error|parse error|warning|notice|deprecated):\s.{1,300}?\sin\s\S+\.php"
@@ -134,7 +118,6 @@ _LEAST_USUAL, _MUCH_MORE_USUAL = 0.2, 5
 _SEPARATOR = re.compile(r"\s+[|–—·•:-]+\s+|:\s")
 _MOST_WORDS = 150
 """Most words of a page that only says that it is missing; an article about 404 has more."""
-_LONGEST_DATA = 200_000
 _REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
     "product": (("name",), ("offers", "review", "aggregateRating")),
     "article": (("headline", "name"),),
@@ -164,32 +147,25 @@ def faults_of(
     _count_anchors(faults, seen, url)
     _count_tags(faults, seen)
     is_open = not url.startswith("https:")
+    unneeded = {"secure"} if is_open else set[str]()
     for said, inside in _FORM.findall(seen):
         if re.search(r"""\btype\s*=\s*["']?password\b""", inside, re.IGNORECASE):
             is_get = attributes(said).get("method", "get").strip().lower() != "post"
             faults["open_password"] += is_open or is_get
     ids = Counter(first or second or third for first, second, third in _ID.findall(seen))
     faults["repeated_ids"] = sum(count > 1 for name, count in ids.items() if name)
-    body = _BODY.search(seen)
-    faults["canonical_late"] = bool(body and _CANONICAL.search(seen, body.end()))
     faults["listing"] = _LISTING.search(seen) is not None
     # Whatever is quoted is no fault. It is left out only where there seems to be one: seldom.
     if _is_in_another(lang, words) or any(mark in plain for mark in _ERROR_MARKS):
         said = unescaped(_TAGS.sub("", _QUOTED.sub("", seen))).lower()
         faults["error_texts"] = len(_ERROR.findall(said))
         faults["other_language"] = _is_in_another(lang, _WORD.findall(said))
-    faults["data_gaps"] = sum(map(_has_gap, _items(_DATA.findall(markup))))
     faults["says_missing"] = len(words) < _MOST_WORDS and any(
         _MISSING.fullmatch(part.strip(" .!")) for text in titles for part in _SEPARATOR.split(text)
     )
-    declared = _DECLARED_CHARSET.search(seen)
-    sent = parse_content_type(headers.get("content-type", ""))[1]
-    faults["charset_conflict"] = bool(sent and declared and _codec(sent) != _codec(declared[1]))
     for cookie in filter(None, headers.get("set-cookie", "").split("\n")):
         said = {part.strip().partition("=")[0].lower() for part in cookie.split(";")[1:]}
-        faults["weak_cookies"] += (
-            not {"httponly", "samesite", *(["secure"] * (not is_open))} <= said
-        )
+        faults["weak_cookies"] += not {"httponly", "samesite", "secure"} - unneeded <= said
     return faults
 
 
@@ -209,25 +185,25 @@ def _count_anchors(faults: Counter[str], seen: str, url: str) -> None:
         text = _TAGS.sub(" ", inside) if "<" in inside else inside
         text = " ".join(unescaped(text).split())
         is_link = anchor["tag"].lower() == "a"
-        written = _HREF.search(said)
-        href = unescaped(next(filter(None, written.groups()), "")).strip() if written else ""
+        written = href(said)
+        target = unescaped(written or "").strip()
         is_closed = seen.startswith("</", anchor.end())  # not by the start of another one
-        if is_closed and not text and (written or not is_link):
+        if is_closed and not text and (written is not None or not is_link):
             faults["nameless"] += not _NAMED.search(said) and not _NAMED.search(inside)
         if not is_link:
             continue
-        scheme = href[:11].lower()
-        if scheme.startswith("javascript:") or (not written and "onclick" in said.lower()):
+        scheme = target[:11].lower()
+        if scheme.startswith("javascript:") or (written is None and "onclick" in said.lower()):
             faults["script_links"] += 1
         elif scheme.startswith(("mailto:", "tel:")):
             pattern = _MAIL if scheme[0] == "m" else _PHONE
-            faults["bad_contacts"] += not pattern.fullmatch(href) or href[-1] == ":"
-        elif href[:1] not in "/#?." and _BAD_LINK.match(href):
+            faults["bad_contacts"] += not pattern.fullmatch(target) or target[-1] == ":"
+        elif target[:1] not in "/#?." and _BAD_LINK.match(target):
             faults["bad_links"] += 1
-        elif "utm_" in href or "mc_cid" in href:
-            target = canonical(href, url) if _CAMPAIGN.search(href) else None
-            faults["campaign_links"] += target is not None and host(target) == host(url)
-        if text.lower().strip(" .…>»→") in _VAGUE and href:
+        elif _CAMPAIGN.search(target):
+            absolute = canonical(target, url)
+            faults["campaign_links"] += absolute is not None and host(absolute) == host(url)
+        if text.lower().strip(" .…>»→") in _VAGUE and target:
             faults["vague_links"] += not _NAMED.search(said)
 
 
@@ -243,8 +219,6 @@ def _count_tags(faults: Counter[str], seen: str) -> None:
         elif name == "iframe":
             is_hidden = re.search(r"hidden|display:\s*none|(?:width|height)=[\"']?[01]\b", written)
             faults["untitled_frames"] += not is_hidden and not _NAMED.search(written)
-        elif name == "meta":
-            faults["zoom_off"] += "viewport" in written and bool(_NO_ZOOM.search(written))
         else:
             while place < len(inside) and inside[place][1] <= tag.start():
                 place += 1
@@ -255,34 +229,19 @@ def _count_tags(faults: Counter[str], seen: str) -> None:
             faults["unlabelled"] += is_control and not is_within and not is_named
 
 
-def _items(texts: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the items of structured data at the top, and in graphs and lists there."""
-    for text in texts:
-        if len(text) > _LONGEST_DATA:
-            continue
-        try:
-            waiting = [json.loads(text)]
-        except (ValueError, RecursionError):
-            continue
-        while waiting:
-            item = waiting.pop()
-            if isinstance(item, list):
-                waiting += item
-            elif isinstance(item, dict):
-                yield item
-                waiting.append(item.get("@graph"))
-
-
-def _has_gap(item: Mapping[str, Any]) -> bool:
-    kind = item.get("@type")
-    kinds = kind if isinstance(kind, list) else [kind]
-    needed = [one for kind in kinds for one in _REQUIRED.get(str(kind).lower(), ())]
-    return not all(any(item.get(name) for name in names) for names in needed)
-
-
-def _codec(label: str) -> str:
-    try:
-        name = codecs.lookup(label).name
-    except LookupError:
-        return label.lower()
-    return {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, name)
+def data_gaps(data: Any) -> int:
+    """Count the items of structured data, at the top and in graphs and lists there, that lack a
+    property.
+    """
+    gaps, waiting = 0, [data]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
+        elif isinstance(item, dict):
+            waiting.append(item.get("@graph"))
+            kind = item.get("@type")
+            kinds = kind if isinstance(kind, list) else [kind]
+            required = [one for kind in kinds for one in _REQUIRED.get(str(kind).lower(), ())]
+            gaps += not all(any(item.get(name) for name in names) for names in required)
+    return gaps

@@ -35,14 +35,20 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
     change = None if earlier is None else audit.since(earlier)
     causes, first, counts = audit.table(_SHOWN_CAUSES)
     issues = audit.issues()
-    yield _first_page(audit, issues, first, counts, change)
+    yield ReportSection(
+        "What to do first",
+        "Each line is one change; the lists below have all of them.",
+        ("severity", "what to do", "where", "what it gains"),
+        list(map(_change, first)),
+        len(first),
+        True,
+        list(_tiles(audit, issues, counts, change)),
+    )
     means = f"{len(audit.found)} kinds of issues were checked"
     if audit.partial:
-        whys = "; ".join(dict.fromkeys(why for _, why in audit.partial))
-        means += f", {len(audit.partial)} of them in part ({whys})"
+        means += f", {len(audit.partial)} of them in part ({_reasons(audit.partial)})"
     if audit.skipped:
-        whys = "; ".join(dict.fromkeys(why for _, why in audit.skipped))
-        means += f", and {len(audit.skipped)} were not ({whys})"
+        means += f", and {len(audit.skipped)} were not ({_reasons(audit.skipped)})"
     columns = ("severity", "pages", "causes", "issue", "means", "example")
     rows = [
         (one.severity, one.pages, counts[one.issue], one.issue, one.means, one.example)
@@ -50,9 +56,8 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
     ]
     yield ReportSection("Issues", f"{means}.", columns, rows, len(issues))
     parts = ("severity", "pages", "issue", "target", "remedy", "example", "place")
-    number = counts.total()
     by_cause = [tuple(getattr(one, name) for name in parts) for one in causes]
-    yield ReportSection("Causes", "What one change mends.", parts, by_cause, number)
+    yield ReportSection("Causes", "What one change mends.", parts, by_cause, counts.total())
     pages = [
         (page.issue, page.url, page.title, "" if page.value is None else f"{page.value:.12g}")
         for page in audit.pages(_SHOWN_OF_AN_ISSUE)
@@ -63,44 +68,37 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
     yield ReportSection("Pages with issues", means, names, pages, total)
 
 
-def _first_page(
-    audit: SiteAudit,
-    issues: Sequence[Issue],
-    causes: Sequence[Cause],
-    counts: Counter[str],
-    change: AuditChange | None,
-) -> ReportSection:
-    """Return the state of the site, and the changes that gain most."""
-    checks, rows = {check.name: check for check in all_checks()}, list[tuple[str, ...]]()
-    for cause in causes:
-        check = checks[cause.issue]
-        gain = f"{counted(cause.pages, 'page')} {check.gain}".strip()
-        rows.append((cause.severity, check.text[:1].upper() + check.text[1:], cause.target, gain))
+def _reasons(issues: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(dict.fromkeys(why for _, why in issues))
+
+
+def _change(cause: Cause) -> tuple[str, ...]:
+    """Return a row of what to do: how bad it is, the change, where, and what it gains."""
+    (check,) = (check for check in all_checks() if check.name == cause.issue)
+    gain = f"{counted(cause.pages, 'page')} {check.gain}".strip()
+    return cause.severity, check.text[:1].upper() + check.text[1:], cause.target, gain
+
+
+def _tiles(
+    audit: SiteAudit, issues: Sequence[Issue], counts: Counter[str], change: AuditChange | None
+) -> Iterator[Tile]:
+    """Yield the state of the site in figures."""
     has_error = audit.site.none()
     for finding in audit.found:
         if finding.check.severity == ERROR:
             has_error[finding.pages] = True
-    total = int(np.count_nonzero(audit.site.own & audit.site.was_read))
-    sound = int(np.count_nonzero(audit.site.own & audit.site.was_read & ~has_error))
+    was_read = audit.site.own & audit.site.was_read
+    total, sound = (int(np.count_nonzero(some)) for some in (was_read, was_read & ~has_error))
     share = f"{sound / total:.0%}" if total else "–"
-    number = Counter[str]()
-    for issue in issues:
-        number[issue.severity] += counts[issue.issue]
-    tiles = [
-        Tile("pages without errors", share, f"{sound:,} of {total:,}", "good"),
-        *(
-            Tile(name, f"{number[severity]:,}", means, tone)
-            for severity, name, means, tone in _TILES
-        ),
-    ]
+    yield Tile("pages without errors", share, f"{sound:,} of {total:,}", "good")
+    for severity, name, means, tone in _TILES:
+        number = sum(counts[one.issue] for one in issues if one.severity == severity)
+        yield Tile(name, f"{number:,}", means, tone)
+    shown = "–", "the next report compares"
     if change is not None:
         new, still, fixed = (f"{count:,}" for count in change.counts.values())
-        tiles.append(Tile("since the last crawl", f"{new} new", f"{fixed} fixed, {still} open"))
-    else:
-        tiles.append(Tile("since the last crawl", "–", "the next report compares"))
-    columns = ("severity", "what to do", "where", "what it gains")
-    means = "Each line is one change; the lists below have all of them."
-    return ReportSection("What to do first", means, columns, rows, len(rows), True, tiles)
+        shown = f"{new} new", f"{fixed} fixed, {still} open"
+    yield Tile("since the last crawl", *shown)
 
 
 _TILES = (

@@ -17,25 +17,16 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from minicrawl.audit.fact_columns import NO_TARGET, FactColumns
-from minicrawl.audit.ignores import Ignore, ignored
-from minicrawl.audit.link_columns import Column, LinkColumns, link_columns
-from minicrawl.audit.noted_facts import UrlKeys, is_future
+from minicrawl.audit import url_columns
+from minicrawl.audit.ignores import Ignore, patterns
+from minicrawl.audit.link_columns import DEAD_OUTSIDE, Column, LinkColumns, link_columns
+from minicrawl.audit.noted_facts import NO_TARGET, FactColumns, UrlKeys
 from minicrawl.audit.page_facts import BIT, SESSION_ID
-from minicrawl.audit.url_columns import (
-    URL_FAULTS,
-    folder_of,
-    numbered,
-    plain_form,
-    section_of,
-    url_faults,
-    url_numbers,
-)
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.graph.flows import final_pages
@@ -46,6 +37,7 @@ from minicrawl.states import READ_STATES, LinkVerdict, State
 from minicrawl.store import page_columns, questions, request_log
 from minicrawl.store.derived.checks import FindingRow, all_checks, all_findings
 from minicrawl.store.derived.facts import listed_in_blocks
+from minicrawl.web.sitemaps.sitemap import moment_of
 from minicrawl.web.urls import host_of, origin
 from minicrawl.wording import counted
 
@@ -53,23 +45,9 @@ Mask: TypeAlias = Any
 """Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
 
 _BLOCKED = "-blocked"
-ISSUE_OF_LINKS = {
-    "dead": "link-dead",
-    "dead_outside": "link-dead-outside",
-    "redirects": "link-to-redirect",
-    "noindex": "link-to-noindex",
-    "blocked": "link-to-blocked",
-    "copies": "link-to-copy",
-}
-"""Issue of links to pages of each kind."""
-ISSUE_OF_FILES = {"nofollow": "link-dead-unfollowed"} | {
-    kind: f"{kind}-missing"
-    for kind in ("anchor", "image", "style", "script", "manifest", "media", "preview", "sitemap")
-}
-"""Issue of broken references of each kind; others have the name of their kind."""
 _HTML_URL = re.compile(r"^[^?]*(?:/|\.(?:x?html?|php|aspx?))(?:\?|$)")
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
-_MOST_HOPS, _MOST_DATES = 1000, 1 << 16
+_MOST_HOPS, _MOST_DATES, _DAY_S = 1000, 1 << 16, 86_400
 
 
 class Places(NamedTuple):
@@ -91,11 +69,12 @@ class AuditedSite:
         host: str | None = None,
         ignores: Sequence[Ignore] = (),
     ) -> None:
-        self.seen, self._keys, self._tell, self._ignores = snapshot, keys, progress, ignores
+        self.seen, self._keys, self._tell = snapshot, keys, progress
         self.chosen: Mask = np.ones(len(snapshot), np.bool_)
         if host is not None:
             self.chosen = np.isin(snapshot.host_of, hosts_named(snapshot, host))
         self.now = time.time()
+        self._accepted = patterns(ignores, datetime.fromtimestamp(self.now, UTC).date())
         self.states = snapshot.states
 
     def __repr__(self) -> str:
@@ -104,15 +83,13 @@ class AuditedSite:
     def __len__(self) -> int:
         return len(self.seen)
 
-    def _ignored(self, issue: str) -> re.Pattern[str] | None:
-        return ignored(self._ignores, issue, datetime.fromtimestamp(self.now, UTC).date())
-
     def ignored(self, issue: str) -> Mask:
         """Return the pages on which, or as whose targets, an issue is ignored."""
-        pattern = self._ignored(issue)
-        if pattern is None:
+        if (pattern := self._accepted.get(issue)) is None:
             return self.none()
-        return url_numbers(self.seen, lambda url: pattern.match(url) is not None, np.bool_)
+        return url_columns.url_numbers(
+            self.seen, lambda url: pattern.match(url) is not None, np.bool_
+        )
 
     def none(self) -> Mask:
         """Return a mask that selects no page."""
@@ -168,7 +145,7 @@ class AuditedSite:
         """Return the pages that share a hash within their host, in groups of at most `most`."""
         hashes = self.number(name)
         pages = np.flatnonzero(among & (hashes != 0)).astype(np.int32)
-        groups, _ = numbered(self.of_host(hashes[pages], pages))
+        groups, _ = url_columns.numbered(self.of_host(hashes[pages], pages))
         sizes = np.bincount(groups)
         is_shared = (sizes > 1) & (sizes <= (most or len(self)))
         return self.of(pages[is_shared[groups]])
@@ -214,25 +191,29 @@ class AuditedSite:
 
     @cached_property
     def _url_faults(self) -> Column:
-        return url_numbers(self.seen, url_faults, np.uint8)
+        return url_columns.url_numbers(self.seen, url_columns.url_faults, np.uint8)
 
     @cached_property
     def places(self) -> tuple[Places, ...]:
         """Hosts, the folders right below their roots, and all folders, by their pages."""
         origins = self.seen.origins
         hosts = Places(self.seen.host_of, len(origins), lambda some: [origins[at] for at in some])
-        return hosts, *map(self._places, (section_of, folder_of))
+        return hosts, *map(self._places, (url_columns.section_of, url_columns.folder_of))
 
     def _places(self, name: Callable[[str], str]) -> Places:
-        numbers, firsts = numbered(url_numbers(self.seen, lambda url: hash(name(url))))
+        numbers, firsts = url_columns.numbered(
+            url_columns.url_numbers(self.seen, lambda url: hash(name(url)))
+        )
         return Places(numbers, len(firsts), lambda some: list(map(name, self.urls(firsts[some]))))
 
     @cached_property
     def twins(self) -> Column:
         """A number that own pages share whose URLs differ only in form; 0 for pages alone."""
         column, pages = np.zeros(len(self), np.int32), np.flatnonzero(self.own & self.was_read)
-        forms = url_numbers(self.seen, lambda url: hash(plain_form(url)))[pages]
-        groups, _ = numbered(forms)
+        forms = url_columns.url_numbers(self.seen, lambda url: hash(url_columns.plain_form(url)))[
+            pages
+        ]
+        groups, _ = url_columns.numbered(forms)
         column[pages] = np.where(np.bincount(groups)[groups] > 1, groups + 1, 0)
         return column
 
@@ -262,7 +243,7 @@ class AuditedSite:
 
     def url_fault(self, name: str) -> Mask:
         """Return the pages that were read and whose URL has a fault."""
-        return ((self._url_faults & URL_FAULTS[name]) != 0) & self.was_read
+        return ((self._url_faults & url_columns.URL_FAULTS[name]) != 0) & self.was_read
 
     @cached_property
     def was_read(self) -> Mask:
@@ -286,17 +267,17 @@ class AuditedSite:
 
     @cached_property
     def link_kinds(self) -> dict[str, Mask]:
-        """Kinds of pages that links are counted for."""
+        """Pages that links are counted for, by the issue of the links."""
         dead_end = self.dead[self.ends] & ~(self.states == State.CANONICAL)
         kinds = {
-            "redirects": self.is_in(*REDIRECTS) & ~dead_end,
-            "noindex": self.noindex,
-            "blocked": self.is_in(State.ROBOTS) & self.own,
-            "copies": self.is_in(State.CANONICAL),
-            "dead": dead_end & self.own,
-            "dead_outside": dead_end & ~self.own,
+            "link-to-redirect": self.is_in(*REDIRECTS) & ~dead_end,
+            "link-to-noindex": self.noindex,
+            "link-to-blocked": self.is_in(State.ROBOTS) & self.own,
+            "link-to-copy": self.is_in(State.CANONICAL),
+            "link-dead": dead_end & self.own,
+            DEAD_OUTSIDE: dead_end & ~self.own,
         }
-        return {kind: mask & ~self.ignored(ISSUE_OF_LINKS[kind]) for kind, mask in kinds.items()}
+        return {issue: mask & ~self.ignored(issue) for issue, mask in kinds.items()}
 
     @cached_property
     def links(self) -> LinkColumns:
@@ -349,11 +330,12 @@ class AuditedSite:
     @cached_property
     def _listed(self) -> tuple[Mask, Mask]:
         listed, future = self.none(), self.none()
-        is_ahead = lru_cache(_MOST_DATES)(partial(is_future, now=self.now))
+        moment = lru_cache(_MOST_DATES)(moment_of)
+        limit = self.now + _DAY_S  # a date that cannot be parsed is none
         for rows in listed_in_blocks(self.seen.path, self.seen.connection):
             pages = self._keys.pages(np.array([row.page for row in rows], np.int64))
             listed[pages[pages >= 0]] = True
-            ahead = pages[[is_ahead(row.lastmod) for row in rows]]
+            ahead = pages[[(moment(row.lastmod) or 0) > limit for row in rows]]
             future[ahead[ahead >= 0]] = True
         return listed, future
 
@@ -380,13 +362,13 @@ class AuditedSite:
         Those to files of the site that robots.txt forbids have a kind such as "style-blocked".
         """
         stored = None if kind is None else kind.removesuffix(_BLOCKED)
-        hidden = lru_cache(None)(self._ignored)
+        unknown, blocked = self._files_not_asked
         for row in all_findings(self.seen.path, self.seen.connection, stored):
-            if row.target in self._blocked_files:
+            if row.target in blocked:
                 row = row._replace(kind=row.kind + _BLOCKED)  # noqa: PLW2901
-            elif row.target in self._unknown_files:
+            elif row.target in unknown:
                 continue
-            pattern = hidden(ISSUE_OF_FILES.get(row.kind, row.kind))
+            pattern = self._accepted.get(_issue_of(row.kind))
             if kind in (None, row.kind) and not (pattern and pattern.match(row.target)):
                 yield row
 
@@ -404,21 +386,19 @@ class AuditedSite:
     @cached_property
     def unknown_files(self) -> Counter[str]:
         """Number of files of each kind that robots.txt forbids, or that could not be checked."""
+        unknown, _ = self._files_not_asked
         rows = all_findings(self.seen.path, self.seen.connection)
-        files = {(row.kind, row.target) for row in rows if row.target in self._unknown_files}
+        files = {(row.kind, row.target) for row in rows if row.target in unknown}
         return Counter(kind for kind, _ in files)
 
     @cached_property
-    def _unknown_files(self) -> frozenset[str]:
-        files = checked_files(self.seen)
-        return frozenset(row.url for row in files if verdict_of_check(row) in NOT_CHECKED)
-
-    @cached_property
-    def _blocked_files(self) -> frozenset[str]:
+    def _files_not_asked(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Files that nobody could check, and those of them on the site that robots.txt forbids."""
         origins = self.seen.origins
         own = {origins[one] for one in np.unique(self.seen.host_of[self.own]).tolist()}
-        files = [row for row in checked_files(self.seen) if row.state == State.ROBOTS]
-        return frozenset(row.url for row in files if origin(row.url) in own)
+        rows = [row for row in checked_files(self.seen) if verdict_of_check(row) in NOT_CHECKED]
+        blocked = (row.url for row in rows if row.state == State.ROBOTS and origin(row.url) in own)
+        return frozenset(row.url for row in rows), frozenset(blocked)
 
     @cached_property
     def sent_as_text(self) -> Mask:
@@ -448,3 +428,10 @@ class AuditedSite:
     def pages_of(self, keys: Column) -> Column:
         """Return the page of each key of a URL, or -1."""
         return self._keys.pages(keys)
+
+
+def _issue_of(kind: str) -> str:
+    """Return the issue of broken references of a kind; others have the name of their kind."""
+    if kind == "nofollow":
+        return "link-dead-unfollowed"
+    return kind if "-" in kind else f"{kind}-missing"

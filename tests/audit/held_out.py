@@ -128,6 +128,8 @@ class HeldOutSite:
         """Answer a request."""
         path = request.url.raw_path.decode()
         is_file = path.endswith((".png", ".css", ".js", ".mp4")) and path not in self.pages
+        if request.url.host == "ohne-laenge.example":  # says of every file that it has 0 bytes
+            return httpx.Response(200, headers={"content-type": "image/png"}, content=b"")
         if request.url.host != "www.brauhaus.example" and not is_file:
             return httpx.Response(410 if "weg" in path else 200, html="<title>Partner</title>")
         if path == "/robots.txt":
@@ -450,13 +452,14 @@ def _links(site: HeldOutSite) -> None:
 
     for number in range(2):
         site.truth.add(("orphan", site.add(f"/archiv/vergessen-{number}.html").path))
-    before = site.item()
+    # Not in the sitemap, so that its depth does not depend on whether that is read first.
+    before = site.fault("sitemap-without", listed=False)
     for number in range(6):
         path = f"/tief/{number}.html"
         before.links.append(path)
         before = site.add(path, listed=False)
         site.truth |= {("link-single", path), ("sitemap-without", path)}
-        if number > 3:
+        if number > 2:
             site.truth.add(("deep", path))
 
     site.plain["/alt/unsicher.html"] = Page("/alt/unsicher.html", canonical=False, listed=False)
@@ -565,6 +568,8 @@ def site_of_controls_and_leaks() -> HeldOutSite:
         ("cookie-weak", {"headers": {"set-cookie": "a=1; Path=/; Secure"}}),
         ("", {"headers": {"set-cookie": "a=1; Secure; HttpOnly; SameSite=Lax"}}),
         ("url-underscore", {"path": "/archiv/fest_programm.html"}),
+        ("", {"path": "/archiv/fest?nur_hier=%20a"}),
+        ("", {"head": "<meta http-equiv=refresh content=0>"}),
         ("language-other", {"lang": " lang=en", "text": german}),
         ("", {"lang": " lang=de-AT", "text": german * 2}),
     ):
@@ -575,7 +580,7 @@ def site_of_controls_and_leaks() -> HeldOutSite:
             site.truth.add(("url-upper-case", page.path))
     site.truth |= {(issue, hub) for hub in _HUBS for issue in ("link-to-copy", "link-to-redirect")}
     for page in site.pages.values():
-        if "http-equiv=refresh" in page.head:
+        if "0; url=" in page.head:
             site.truth.add(("sitemap-redirect", page.path))
         if "=www." in page.body:
             site.truth |= {
@@ -627,6 +632,7 @@ def site_of_files() -> HeldOutSite:
         ("", {"body": "<object data=/seite.png></object>"}),
         ("manifest-mistyped", {"head": "<link rel=manifest href=/seite.webmanifest>"}),
         ("image-empty", {"body": "<img src=/leer.png alt=a width=9>"}),
+        ("", {"body": "<img src=https://ohne-laenge.example/a.png alt=a width=9>"}),
         ("page-heavy", {"body": "".join(images[:11])}),
         ("", {"body": "".join(images[:10])}),
         ("", {"body": f"<img srcset='{sizes}' alt=a width=9>"}),

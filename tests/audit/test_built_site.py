@@ -85,6 +85,17 @@ def test_a_built_folder_is_audited_in_one_command_with_lines_of_its_files(
     assert {one["ruleId"]: one["partialFingerprints"] for one in run["results"]} == prints
 
 
+def test_links_of_a_folder_to_other_sites_are_not_asked_and_that_is_said(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (built / "beds.html").open("a") as file:
+        file.write("<a href=https://partner.example/>partner</a>")
+    assert main(["audit", str(built), "--base", BASE, "--json"]) == 0
+    skipped = {one["issue"]: one["why"] for one in json.loads(capsys.readouterr().out)["skipped"]}
+    assert "or audit a URL" in skipped["link-dead-outside"]
+    assert "link-dead" not in skipped
+
+
 def test_a_store_remembers_the_last_build(
     built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from minicrawl.audit.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of, is_known_language
+from minicrawl.audit.url_columns import plain_form
 from tests.linear_time import expect_linear_reading
 
 URL = "https://a.example/page"
@@ -11,7 +12,7 @@ URL = "https://a.example/page"
 
 def number(markup: str, name: str, **headers: str) -> int:
     named = {key.replace("_", "-"): value for key, value in headers.items()}
-    (found,) = np.frombuffer(facts_of(markup, URL, named, len(markup)).numbers, LAYOUT)
+    (found,) = np.frombuffer(facts_of(markup, URL, named, len(markup))[0], LAYOUT)
     return int(found[name])
 
 
@@ -110,19 +111,19 @@ def test_references_to_other_pages_are_resolved() -> None:
         "<link rel=canonical href=/page><link rel=next href=?p=2><link rel=prev href='http://['>"
         "<link rel=alternate hreflang=de href=/de>"
     )
-    found = facts_of(markup, URL, {"link": "</b>; rel=canonical"}, 0).references
+    _, found = facts_of(markup, URL, {"link": "</b>; rel=canonical"}, 0)
     assert found == (
-        UrlReference("canonical", "", "https://a.example/b"),
-        UrlReference("next", "", f"{URL}?p=2"),
-        UrlReference("alternate", "de", "https://a.example/de"),
+        UrlReference("canonical", "https://a.example/b"),
+        UrlReference("next", f"{URL}?p=2"),
+        UrlReference("alternate", "https://a.example/de"),
     )
     markup = "<a href='/shop?jsessionid=0123456789abcdef&page=2'><a href='/shop?page=2'>"
-    (session,) = facts_of(markup, URL, {}, 0).references
-    assert session == UrlReference("session", "", "https://a.example/shop?page=2")
+    _, (session,) = facts_of(markup, URL, {}, 0)
+    assert session == UrlReference("session", "https://a.example/shop?page=2")
     markup = "<base href=/shop/><base href=/other/><link rel=canonical href=lamp>"
-    (based,) = facts_of(markup, URL, {}, 0).references
+    _, (based,) = facts_of(markup, URL, {}, 0)
     assert based.url == "https://a.example/shop/lamp"
-    (cyrillic,) = facts_of("<link rel=next href='?q=да'>", URL, {}, 0, "windows-1251").references
+    _, (cyrillic,) = facts_of("<link rel=next href='?q=да'>", URL, {}, 0, "windows-1251")
     assert cyrillic.url == f"{URL}?q=%E4%E0"
 
 
@@ -151,10 +152,10 @@ def test_known_language_codes_are_recognised(code: str, expected: bool) -> None:
 
 def test_a_page_on_http_has_no_mixed_content() -> None:
     markup = "<script src=http://b.example/s></script><iframe src=http://b.example/f></iframe>"
-    found = facts_of(markup, "http://a.example/", {}, 0).numbers
+    found, _ = facts_of(markup, "http://a.example/", {}, 0)
     assert np.frombuffer(found, LAYOUT)[0]["mixed"] == 0
     assert number(markup, "mixed") == 2
-    assert facts_of("<link rel=next href='http://['>", URL, {}, 0).references == ()
+    assert facts_of("<link rel=next href='http://['>", URL, {}, 0)[1] == ()
 
 
 ENGLISH = "The cat is in the house, and it is not for you to say that this is so. " * 4
@@ -228,5 +229,23 @@ def test_faults_are_told_from_what_looks_like_them(markup: str, name: str, expec
 def test_a_password_on_http_and_cookies_there_need_no_secure() -> None:
     markup = "<form method=post><input type=password aria-label=a></form>"
     headers = {"set-cookie": "a=1; HttpOnly; SameSite=Lax\nb=2"}
-    found = np.frombuffer(facts_of(markup, "http://a.example/", headers, 0).numbers, LAYOUT)[0]
+    found = np.frombuffer(facts_of(markup, "http://a.example/", headers, 0)[0], LAYOUT)[0]
     assert (found["open_password"], found["weak_cookies"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("url", "other", "expected"),
+    [
+        ("https://www.a.example/b", "https://a.example/b", True),
+        ("https://a.example:8443/b", "http://a.example/b/", True),
+        ("https://a.example/B/index.html", "https://a.example/b", True),
+        ("https://a.example/b?c=1", "https://a.example/b?c=2", False),
+        ("https://a.example/b?C", "https://a.example/b?c", False),
+        ("https://blog.a.example/b", "https://a.example/b", False),
+        ("https://a.example/index.html/b", "https://a.example/b", False),
+    ],
+)
+def test_twins_differ_by_www_port_case_slash_or_index_file(
+    url: str, other: str, expected: bool
+) -> None:
+    assert (plain_form(url) == plain_form(other)) is expected

@@ -57,7 +57,7 @@ _DIVIDEND = UNIT // 50
 _BEGAN_AT = 1_700_000_000.0
 _ODD = {1: State.MOVED, 2: State.NOT_FOUND, 3: State.CANONICAL}
 """States of some pages by their number modulo 100. All others were read."""
-_LANGUAGES = ("en", "de", "fr")
+_LANGUAGES = 3
 
 
 def url(page: int) -> str:
@@ -194,7 +194,7 @@ def _kept(pages: int) -> list[int]:
 
 def _facts(pages: range) -> Iterator[FactsRow]:
     read = [page for page in pages if _state(page) in (State.FETCHED, State.CANONICAL)]
-    like = facts_of(_markup(1), url(1), {"content-encoding": "gzip"}, 30_000).numbers
+    like = facts_of(_markup(1), url(1), {"content-encoding": "gzip"}, 30_000)[0]
     numbers: NDArray[np.void] = np.frombuffer(like * len(read), LAYOUT).copy()
     random = np.random.default_rng(pages.start)
     for name in ("title", "description", "h1", "text"):
@@ -207,13 +207,10 @@ def _facts(pages: range) -> Iterator[FactsRow]:
 
 def _references(page: int) -> list[UrlReference]:
     if _state(page) is State.CANONICAL:
-        return [UrlReference("canonical", "", url(page - 50))]
+        return [UrlReference("canonical", url(page - 50))]
     if page % 5:
         return []
-    return [
-        UrlReference("alternate", code, url(page + 5 * place))
-        for place, code in enumerate(_LANGUAGES)
-    ]
+    return [UrlReference("alternate", url(page + 5 * place)) for place in range(_LANGUAGES)]
 
 
 # ---------------------------------------------------------------- the measurement
