@@ -50,10 +50,6 @@ class NameState:
         """True after the first request to the host."""
         return self.free_at > 0.0
 
-    def takes_more(self, per_host: int) -> bool:
-        """Return whether one more request may be under way."""
-        return self.in_use + self.being_read < per_host
-
     def note_answer(self, elapsed_s: float, *, was_answered: bool) -> None:
         """Note the time of a response: slower ones count at once, quicker ones by half.
 

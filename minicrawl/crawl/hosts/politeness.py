@@ -86,7 +86,10 @@ class HostTable(dict[int, Host]):
         return self._ready_at(host, now) <= now and self._takes_more(host)
 
     def _takes_more(self, host: Host) -> bool:
-        return host.shared.takes_more(self.politeness.of_host(host.shared.name).per_host)
+        """Return whether one more request may be under way to the name of the host."""
+        shared = host.shared
+        most = self.politeness.of_host(shared.name).per_host
+        return shared.in_use + shared.being_read < most
 
     def _ready_at(self, host: Host, now: float) -> float:
         pace = host.shared.pace

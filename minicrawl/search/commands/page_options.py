@@ -82,7 +82,17 @@ def show_page(store: Path, words: tuple[str, ...], page: PageOptions) -> bool:
     if words:
         raise click.UsageError("the words are typed in the browser: leave out the WORDS")
     if page.static is not None:
-        _write_static(store, page.static, page.look)
+        from minicrawl.search.static_site import write_static
+
+        prepare_index(store)
+        lack, index = tell_of_lack(store), search_folder(store)
+        with progress("static search") as report:
+            pages, words, size = write_static(index, page.static, page.look, lack, report)
+        click.echo(
+            f"{page.static}: {counted(pages, 'page')}, {counted(words, 'word')}, "
+            f"{size / 1e6:.1f} MB; open index.html through a web server",
+            err=True,
+        )
         return True
     with needs("dashboard", "--serve"):
         from minicrawl.search.public.search import serve_publicly
@@ -102,17 +112,3 @@ def _refuse_others(allowed: Collection[str], why: str) -> None:
     for name, flag in given_options().items():
         if name not in (*allowed, "store", "cluster"):
             raise click.UsageError(f"{why}: leave out {flag}")
-
-
-def _write_static(store: Path, folder: Path, look: Mapping[str, str | Sequence[str]]) -> None:
-    from minicrawl.search.static_site import write_static
-
-    prepare_index(store)
-    lack = tell_of_lack(store)
-    with progress("static search") as report:
-        pages, words, size = write_static(search_folder(store), folder, look, lack, report)
-    click.echo(
-        f"{folder}: {counted(pages, 'page')}, {counted(words, 'word')}, "
-        f"{size / 1e6:.1f} MB; open index.html through a web server",
-        err=True,
-    )

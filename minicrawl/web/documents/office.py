@@ -237,7 +237,11 @@ def _outline(package: _Package) -> tuple[str, list[tuple[str, _Format]]]:
         return core, [("word/document.xml", _DOCX)]
     if (show := "ppt/presentation.xml") in names:
         targets = package.targets(show)
-        ids = (_relationship_of(row) for row in package.tree(show).iter("{*}sldId"))
+        # The relationship of a slide is the id with a namespace, unlike its own.
+        ids = (
+            next((str(value) for name, value in row.items() if str(name).endswith("}id")), "")
+            for row in package.tree(show).iter("{*}sldId")
+        )
         slides = (normpath(join("/ppt", targets.get(name, ""))).lstrip("/") for name in ids)
         return core, [(slide, _PPTX) for slide in slides]
     if "content.xml" in names:
@@ -248,11 +252,6 @@ def _outline(package: _Package) -> tuple[str, list[tuple[str, _Format]]]:
     places = {row.get("id"): row.get("href", "") for row in tree.iter("{*}item")}
     chapters = (places.get(row.get("idref"), "") for row in tree.iter("{*}itemref"))
     return book, [(normpath(join(folder, unquote(chapter))), _XHTML) for chapter in chapters]
-
-
-def _relationship_of(slide: etree._Element) -> str:
-    """Return the id of a slide's relationship: the one with a namespace, unlike its own."""
-    return next((str(value) for name, value in slide.items() if str(name).endswith("}id")), "")
 
 
 def _local(name: str) -> str:

@@ -5,7 +5,7 @@ and for text the extension of the URL. HTML by `is_html` is HTML here, unless it
 or a sitemap and these are wanted. The answer depends on the head, the URL and the first `SNIFFED`
 bytes alone, so the process that fetches a body and the one that parses it agree.
 
-wanted     the types to be read, as bits
+types      the types to be read, as bits
 """
 
 import re
@@ -134,11 +134,11 @@ def possible(content_type: str | None, url: str) -> int:
     return int(kinds)
 
 
-def is_wanted(content_type: str | None, url: str, wanted: int) -> bool | None:
+def is_wanted(content_type: str | None, url: str, types: int) -> bool | None:
     """Return whether a response is to be read; None if its first bytes are needed."""
-    if wanted == HTML:
+    if types == HTML:
         return is_html(content_type, b"")
-    if not (left := possible(content_type, url) & wanted):
+    if not (left := possible(content_type, url) & types):
         return False
     essence, _ = parse_content_type(content_type)
     if essence in HTML_TYPES:
@@ -165,13 +165,13 @@ _LIST_OF_URLS = re.compile(rb"(?:\xef\xbb\xbf)?+\s*+https?://[^\s<>]++[\t ]*+(?:
 
 
 def type_of(
-    content_type: str | None, url: str, first_bytes: bytes, wanted: int
+    content_type: str | None, url: str, first_bytes: bytes, types: int
 ) -> DocumentType | None:
     """Return the type of a response, or None if that is not wanted."""
-    if wanted == HTML:
+    if types == HTML:
         return DocumentType.HTML if is_html(content_type, first_bytes) else None
     essence, _ = parse_content_type(content_type)
-    left, start = possible(content_type, url) & wanted, _unpacked(first_bytes[:SNIFFED])
+    left, start = possible(content_type, url) & types, _unpacked(first_bytes[:SNIFFED])
     for kind in _IN_DOUBT:
         if left & kind and _is(kind, content_type, essence, start):
             return kind
@@ -226,22 +226,22 @@ _ENDINGS = {
 _PACKED_SITEMAP = re.compile(r"[^?]*\.(?:xml|txt)\.gz(?:\?|\Z)", re.IGNORECASE)
 
 
-def unwanted_endings(wanted: int) -> frozenset[str]:
+def unwanted_endings(types: int) -> frozenset[str]:
     """Return the file extensions of types that are not read."""
-    return NOT_HTML.difference(*(_ENDINGS[kind] for kind in _ENDINGS if kind & wanted))
+    return NOT_HTML.difference(*(_ENDINGS[kind] for kind in _ENDINGS if kind & types))
 
 
-def may_be_wanted(url: str, wanted: int, endings: frozenset[str] = NOT_HTML) -> bool:
+def may_be_wanted(url: str, types: int, endings: frozenset[str] = NOT_HTML) -> bool:
     """Return True if the extension of a URL may be of a wanted type; `endings` are excluded.
 
     For unknown extensions the response decides.
     """
     if may_be_html(url, endings):
         return True
-    return bool(wanted & SITEMAP and _PACKED_SITEMAP.match(url))
+    return bool(types & SITEMAP and _PACKED_SITEMAP.match(url))
 
 
-def media_types(wanted: int) -> frozenset[str]:
+def media_types(types: int) -> frozenset[str]:
     """Return the types that `<link rel=alternate type=...>` may name for its target to be read."""
     named = {
         DocumentType.HTML: HTML_TYPES,
@@ -251,4 +251,4 @@ def media_types(wanted: int) -> frozenset[str]:
         DocumentType.MARKDOWN: _MARKDOWN,
         DocumentType.FEED: _FEEDS,
     }
-    return frozenset[str]().union(*(named[kind] for kind in named if kind & wanted))
+    return frozenset[str]().union(*(named[kind] for kind in named if kind & types))
