@@ -116,6 +116,10 @@ _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
 _WINDOWS = Registry(ext.WINDOWS, WINDOWS)
 
 
+def _never_saved(_page: int) -> int:
+    return 0
+
+
 class Frontier:
     """Pages and ledger of a crawl in memory. `apply` folds in one step of the log."""
 
@@ -124,7 +128,7 @@ class Frontier:
         terms: StoreTerms,
         spending_at: Callable[[int], Spending],
         urls_of: UrlsOf = no_urls,
-        saved_step: Callable[[int], int] = lambda _page: 0,
+        saved_step: Callable[[int], int] = _never_saved,
     ) -> None:
         """Begin without pages. The functions query the store.
 
