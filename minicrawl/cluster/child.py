@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any
 from minicrawl.app import Crawl
 from minicrawl.cluster.access import cancelled, connect_engine, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
-from minicrawl.cluster.node.shard_process import ShardCommand, ShardEnd, ShardJob, ShardOrders
+from minicrawl.cluster.node.shard_process import (
+    STORE_NAME,
+    ShardCommand,
+    ShardEnd,
+    ShardJob,
+    ShardOrders,
+)
 from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
@@ -32,18 +38,18 @@ from minicrawl.config import Loaded, load
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Event, Warned
+from minicrawl.crawl.record.store_with_archive import earlier_place
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
 from minicrawl.errors import MinicrawlError, NoRoom, Unconfirmed
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.opic.ledger.channels import ShardPlace
-from minicrawl.store.reader import archive_folder
+from minicrawl.store.reader import EARLIER, archive_folder, file_beside
 
 if TYPE_CHECKING:
     import socket
 
 
-STORE_NAME = "crawl.db"
 _LOOKS_EVERY_S = 0.1
 _NODE_IS_GONE = 1
 _LEAST_FREE = 1 << 20
@@ -133,6 +139,9 @@ class ShardChild:
         exchange.until = self._until
         loaded = settings_of_shard(job, folder / STORE_NAME)
         storing, emit = loaded.settings.storing, self._warnings.put_nowait
+        earlier = file_beside(job.folder / STORE_NAME, EARLIER)
+        if earlier_place(storing) is not None and earlier.exists():
+            shutil.copyfile(earlier, file_beside(storing.store, EARLIER))  # links are refused
         run, facts = await last_told(engine, shard, job.run)
         restored = await take_over(engine, shard, storing.store, least=facts.entry, emit=emit)
         if storing.keeps_answers:

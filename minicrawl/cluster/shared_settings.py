@@ -52,7 +52,8 @@ class TermsRecord(Record):
 _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
-        *("bind-address", "name-server", "browser", "render-workers", "cookies", "warc"),
+        *("bind-address", "name-server", "browser", "render-workers", "cookies"),
+        *("warc", "dedupe-with"),
         "host-setting",  # it may have the login of a proxy
     )
 )
@@ -64,7 +65,6 @@ _OF_ONE_MACHINE = {
     "objects": "the servers store the pages; gather, then continue the gathered store with it",
     "links": "without links the log of a shard is cut, and batches are sent again from it",
     "notify": "no machine knows all that a run has changed",
-    "dedupe-with": "other nodes do not have its file",
     "deterministic": "the order depends on when batches of other shards arrive",
 }
 """Settings that a cluster refuses, and why."""
@@ -118,10 +118,11 @@ def effective_settings(
     return {name: given.value for name, given in counting.items()}, told_ignored(ignored)
 
 
-def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> None:
-    """Refuse settings that contradict each other, or for which this machine lacks a package.
+def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> Settings:
+    """Return the settings of the shards of this node, whose own settings are `own`.
 
-    Without this, each shard would fail again and again. `own` are the settings of this node.
+    Raises UsageError for settings that contradict each other, or for which this machine lacks a
+    package: else each shard would fail again and again.
     """
     from minicrawl.crawl.start.reach import check_browser, check_types
     from minicrawl.crawl.start.settings import refuse_contradictions
@@ -132,6 +133,12 @@ def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> None:
     refuse_contradictions(settings)
     check_types(settings.scope)
     check_browser(settings)
+    if settings.storing.dedupe_with is not None and settings.storing.warc is None:
+        raise UsageError(
+            "--dedupe-with needs --warc on a node: pages that --keep keeps are compared when you "
+            "say it to minicrawl cluster gather"
+        )
+    return settings
 
 
 def workers_of_node(loaded: Loaded) -> int:

@@ -19,6 +19,7 @@ from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.records import HostRow, WrittenRow, check_of
 from minicrawl.store.written_links import WrittenLinks
+from minicrawl.web.urls import PICTURES
 from tests.archive.archives import bodies, confirmed, failed, kept, written
 from tests.cluster.crawl.crawling import statements_of
 from tests.cluster.hand_shards import HandCluster, owner_of
@@ -151,6 +152,7 @@ def test_answers_go_with_their_pages_and_shared_bodies_to_each(tmp_path: Path) -
             archive_folder(alone.path),
             [kept(HERE, b"the same", 1.0), kept(THERE, b"the same", 2.0)],
             [confirmed(THERE, 3.0), failed(HERE + "a", b"gone", 4.0)],
+            [kept(f"{PICTURES[0]}{HERE}", b"picture", 5.0)],
         )
         alone.batch.counters[tables.ARCHIVE_END] = end
         alone.commit()
@@ -163,6 +165,10 @@ def test_answers_go_with_their_pages_and_shared_bodies_to_each(tmp_path: Path) -
             assert list(verify(reader)) == []
             answers[shard] = bodies(reader)
     assert answers == {
-        owner_of(HERE, SHARDS): {HERE: [b"the same"], HERE + "a": [b"gone"]},
+        owner_of(HERE, SHARDS): {
+            HERE: [b"the same"],
+            HERE + "a": [b"gone"],
+            f"{PICTURES[0]}{HERE}": [b"picture"],
+        },
         owner_of(THERE, SHARDS): {THERE: [b"the same", b"the same"]},
     }

@@ -115,7 +115,6 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
         ("--keep-versions", {"keep": "pages", "keep_versions": 3}),
         ("--requisites", {"keep": "pages", "requisites": True}),
         ("--no-links", {"links": False}),
-        ("--dedupe-with", {"dedupe_with": __file__}),
         ("--deterministic", {"deterministic": True}),
     ],
 )
@@ -132,6 +131,7 @@ async def test_settings_for_a_crawl_on_one_machine_are_refused(
     [
         ({"render": "always", "browser": "/nowhere/chromium"}, "/nowhere/chromium"),
         ({"types": ["files"]}, "--types"),
+        ({"dedupe_with": __file__, "keep": "pages"}, "--warc .*cluster gather"),
         ({"score": ["words:a"], "strategy": "greedy"}, "--strategy siblings"),
         ({"score": ["nobody-has:a"]}, "nobody-has"),
     ],
@@ -226,6 +226,7 @@ HARM = {
     "user-agent": "somebody else",
     "store": "/etc/x.db",
     "warc": "/etc/w",
+    "dedupe-with": "/etc/w",
     "cluster": "nats://elsewhere:1",
     "robots": False,
     "allow-private": True,

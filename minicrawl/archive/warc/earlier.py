@@ -28,6 +28,7 @@ from minicrawl.archive.segments import disk_errors
 from minicrawl.archive.warc.capture import Original
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.own_files import put_in_place
+from minicrawl.web.takedowns import NO_TAKEDOWNS, Takedowns
 from minicrawl.web.urls import canonical
 from minicrawl.wording import counted, iso
 
@@ -90,10 +91,22 @@ class EarlierArchive:
         return None if row is None else Original(row[0], iso(row[1]))
 
 
-def read_earlier(place: Path, file: Path, say: Callable[[str], None]) -> None:
+def forget_earlier(file: Path, is_gone: Callable[[str], object]) -> None:
+    """Delete the captures of URLs that were taken down, also from the free space of the file."""
+    with index_errors(file, _ADVICE), closing(sqlite3.connect(file)) as connection:
+        connection.create_function("is_gone", 1, lambda url: bool(is_gone(canonical(url) or url)))
+        with connection:
+            connection.execute("DELETE FROM captures WHERE url IS NOT NULL AND is_gone(url)")
+        connection.execute("VACUUM")
+
+
+def read_earlier(
+    place: Path, file: Path, say: Callable[[str], None], gone: Takedowns = NO_TAKEDOWNS
+) -> None:
     """Make the file beside a store from a CDXJ, or from those in a folder and the folders in it.
 
-    Nothing is done if it is made from these files already.
+    Captures of URLs that were taken down are left out. Nothing is done if the file is made from
+    these indexes already.
     """
     paths = [place]
     try:
@@ -121,6 +134,8 @@ def read_earlier(place: Path, file: Path, say: Callable[[str], None]) -> None:
         draft.unlink(missing_ok=True)
         try:
             rows = chain.from_iterable(map(lines.rows, paths))
+            if gone:
+                rows = (row for row in rows if not row[3] or not gone.covers(canonical(row[3]) or row[3]))
             with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
                 # Nobody needs a part of a draft.
                 connection.execute("PRAGMA journal_mode = OFF")

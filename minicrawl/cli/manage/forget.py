@@ -101,10 +101,10 @@ def _take_down(
         warn(f"WARC files in {folder} are not changed: repeat with --archives {folder}")
     for archive_left in done.unreached:
         warn(f"not changed: {visible(archive_left)}")
-    for store_aside in done.aside:
+    for aside in done.aside:
         warn(
-            f"{visible(store_aside)}, set aside by --fresh, is not changed: "
-            "repeat the command with this store, or delete it"
+            f"{visible(aside)}, set aside by an earlier run, is not changed: "
+            "delete it or, if it is a store, repeat the command with it"
         )
     if done.pages:
         warn("pages that link there keep their own texts")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,22 +36,24 @@ _DIGEST_BYTES = 8
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("stores", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
-@settings_options("cluster", "insecure")
+@settings_options("cluster", "insecure", "dedupe-with")
 def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bool) -> None:
     """Gather all shards of a crawl into one store, FILE.
 
     With --cluster, the shards are restored from the servers, without disturbing a node; otherwise,
     name the files of all shards as STORES. All commands work on FILE, which has the pages of all
     shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
-    written, and the error says where.
+    written, and the error says where. With --dedupe-with, web archives that are exported from FILE
+    refer to the bodies of earlier ones.
     """
     from minicrawl.cluster.gathering.kept_store import gather_cluster, gather_stores
 
     with progress("gather") as report:
+        more: Any = {"earlier": settings.storing.dedupe_with, "emit": _warn}
         if stores:
-            made = gather_stores(stores, file, report)
+            made = gather_stores(stores, file, report, **more)
         else:
-            made = with_engine(settings, lambda engine: gather_cluster(engine, file, report))
+            made = with_engine(settings, lambda engine: gather_cluster(engine, file, report, **more))
     _warn_of_ages(made)
     if as_json:
         show_json(made)

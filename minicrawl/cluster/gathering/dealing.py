@@ -52,7 +52,7 @@ from minicrawl.store.records import Batch, HostRow, StoreTerms
 from minicrawl.store.stored_links import unpack, unpack_plain
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
-from minicrawl.web.urls import origin
+from minicrawl.web.urls import origin, pictured
 
 _ANSWERS_AT_ONCE = 500
 _SAME = (*OF_ALL, FIRST_SEEDS, "running_s")
@@ -144,7 +144,7 @@ class _Dealing:
 
             def answers() -> Iterator[KeptAnswer]:
                 for row, head in kept.heads():
-                    if owner(origin(head.url)) != shard:
+                    if owner(origin(pictured(head.url))) != shard:
                         continue
                     with suppress(Damaged):  # a record that is damaged already is not copied
                         if row.kind == RecordKind.REVISIT:

@@ -12,7 +12,7 @@ import fcntl
 import os
 import shutil
 from asyncio import to_thread
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from hashlib import blake2b
@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from minicrawl.archive.joining import JoinedArchive
 from minicrawl.archive.segments import Segments, shown
-from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.archive.warc.earlier import read_earlier
+from minicrawl.cluster.engine import ClusterEngine, ignore
 from minicrawl.cluster.gathering.gather import Gathered, gather
 from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.cluster.replica.restoring import find_end, restore
@@ -34,8 +35,10 @@ from minicrawl.store.files import files_of, move
 from minicrawl.store.merging import is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
+    EARLIER,
     LOCK,
     archive_folder,
+    file_beside,
     reading,
     refuse_to_overwrite,
     shared_archive,
@@ -58,10 +61,19 @@ class KeptStore(NamedTuple):
 
 
 async def gather_cluster(
-    engine: ClusterEngine, into: Path, progress: Progress = unreported, *, converges: bool = True
+    engine: ClusterEngine,
+    into: Path,
+    progress: Progress = unreported,
+    *,
+    converges: bool = True,
+    earlier: Path | None = None,
+    emit: Callable[[str], None] = ignore,
 ) -> Gathered:
-    """Gather the whole cluster into one store, including kept pages."""
-    with _drafted(into) as draft:
+    """Gather the whole cluster into one store, including kept pages.
+
+    Web archives that are exported from it refer to the bodies of those whose indexes are `earlier`.
+    """
+    with _drafted(into, earlier, emit) as draft:
         _, ends = await _ends(engine)
         made = await _gathered(engine, ends, draft, part(progress, 0, _MADE), converges=converges)
         if not has_pages(draft):
@@ -69,9 +81,16 @@ async def gather_cluster(
     return replace(made, store=into)
 
 
-def gather_stores(paths: Sequence[Path], into: Path, progress: Progress = unreported) -> Gathered:
+def gather_stores(
+    paths: Sequence[Path],
+    into: Path,
+    progress: Progress = unreported,
+    *,
+    earlier: Path | None = None,
+    emit: Callable[[str], None] = ignore,
+) -> Gathered:
     """Gather the stores of all shards into one, including the archives beside them."""
-    with _drafted(into) as draft:
+    with _drafted(into, earlier, emit) as draft:
         made = gather(paths, draft, part(progress, 0, _MADE))
         if not has_pages(draft):
             join_archives(paths, draft, part(progress, _MADE, 1))
@@ -79,12 +98,16 @@ def gather_stores(paths: Sequence[Path], into: Path, progress: Progress = unrepo
 
 
 @contextmanager
-def _drafted(into: Path) -> Iterator[Path]:
+def _drafted(
+    into: Path, earlier: Path | None = None, emit: Callable[[str], None] = ignore
+) -> Iterator[Path]:
     """Yield a draft path for a store; at the end, the store and its side files move to `into`."""
     refuse_to_overwrite(into)
     into.parent.mkdir(parents=True, exist_ok=True)
     with scratch("gathered", into.parent) as folder:
         draft = folder / into.name
+        if earlier is not None:
+            read_earlier(earlier, file_beside(draft, EARLIER), emit)
         yield draft
         refuse_to_overwrite(into)
         move(draft, into)

@@ -86,6 +86,10 @@ def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
         for shard, counters in zip(shards, known, strict=True)
         if (end := counters.get(tables.ARCHIVE_END)) is not None
     }
+    series = [warc for counters in known if isinstance(warc := counters.get(tables.WARC), dict)]
+    if series:
+        sums = {name: sum(warc.get(name, 0) for warc in series) for name in ("bodies", "saved_bytes")}
+        merged[tables.WARC] = sums
     return merged | {tables.ARCHIVES: ends} if ends else merged
 
 

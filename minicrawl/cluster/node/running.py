@@ -15,18 +15,21 @@ from pathlib import Path
 from secrets import token_hex
 
 from minicrawl import __version__
+from minicrawl.archive.warc.earlier import read_earlier
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.node import Node
 from minicrawl.cluster.node.presence import NodePresence, lease_clock
-from minicrawl.cluster.node.shard_process import ShardJob, ShardProcess
+from minicrawl.cluster.node.shard_process import STORE_NAME, ShardJob, ShardProcess
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.records import NodeRecord
 from minicrawl.cluster.server_versions import cautions
 from minicrawl.cluster.shared_settings import TermsRecord, check_terms, effective_settings
 from minicrawl.cluster.terms import wait_for_terms
+from minicrawl.crawl.record.store_with_archive import earlier_place
 from minicrawl.errors import UsageError
+from minicrawl.store.reader import EARLIER, file_beside
 
 LEAST_DISK = 50_000_000
 """Least free disk space in bytes: a new shard takes some megabytes, and SQLite some to write."""
@@ -65,7 +68,10 @@ async def run_node(
             terms = await _terms_or_stop(engine, stopped, emit)
             if terms is None:
                 return
-            check_terms(terms, own_settings)
+            storing = check_terms(terms, own_settings).storing
+            if (earlier := earlier_place(storing)) is not None:  # once, for all shards
+                beside = file_beside(place.folder / STORE_NAME, EARLIER)
+                await asyncio.to_thread(read_earlier, earlier, beside, emit)
             state = CrawlState(engine, terms, place.workers)
             shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
 

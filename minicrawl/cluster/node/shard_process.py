@@ -13,6 +13,8 @@ from pathlib import Path
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 
+STORE_NAME = "crawl.db"
+"""Name of the store of each shard, in a folder of its own."""
 _CODE = "from minicrawl.cluster.child import main; main()"
 _END_S = 1.0
 """Time limit for a child to end after its node has closed the channel."""

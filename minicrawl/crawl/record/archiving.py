@@ -208,7 +208,7 @@ class TakenDown(NamedTuple):
     warcs: str
     """Folder of WARC files that may still have the answers, or empty."""
     aside: Sequence[str]
-    """Earlier stores that `--fresh` set aside, which may still have them, too."""
+    """Earlier stores and archives that were set aside, which may still have them, too."""
     archives: Sequence[str] = ()
     """WARC files that were rewritten."""
     records: int = 0
@@ -280,6 +280,10 @@ def forget(
         if (index := search_folder(path)).exists():
             with segments.disk_errors(index):
                 rmtree(index)
+        if (earlier := file_beside(path, EARLIER)).exists():
+            from minicrawl.archive.warc.earlier import forget_earlier
+
+            forget_earlier(earlier, urls.fits)
         # Last, as a take-down that is repeated no longer finds pages by their URLs.
         _conceal(store)
         is_gone = is_gone and not bytes_of(file_beside(path, LOG))
@@ -347,7 +351,10 @@ def would_forget(path: Path, url: str) -> TakenDown:
 
 
 def _aside(path: Path) -> list[str]:
-    return list(map(str, stores_aside(path)))
+    pages = archive_folder(path)
+    numbered = re.compile(rf"{re.escape(pages.name)}\.[0-9]+")  # as `set_pages_aside` names them
+    archives = sorted(entry for entry in pages.parent.iterdir() if numbered.fullmatch(entry.name))
+    return list(map(str, [*stores_aside(path), *archives]))
 
 
 def _pruning_of(archive: ArchiveReader, urls: UrlPattern, pages: Mapping[int, str]) -> Pruning:

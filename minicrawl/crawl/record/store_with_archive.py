@@ -132,14 +132,16 @@ def open_keeping(store: StoreWriter, storing: Storing, emit: Listener) -> Archiv
         raise UsageError("--objects needs --keep pages, --keep text or --warc")
     if storing.dedupe_with is not None and not storing.keeps_failures:
         raise UsageError("--dedupe-with needs --keep pages or --warc")
-    if (place := _earlier_place(storing)) is not None:
+    if (place := earlier_place(storing)) is not None:
         from minicrawl.archive.warc.earlier import read_earlier
 
-        read_earlier(place, file_beside(store.path, EARLIER), lambda text: emit(Noted(text=text)))
+        gone = tables.taken_down(tables.counters(store.connection))
+        file = file_beside(store.path, EARLIER)
+        read_earlier(place, file, lambda text: emit(Noted(text=text)), gone)
     return open_places(store, storing, emit) if keeps_some else NOWHERE
 
 
-def _earlier_place(storing: Storing) -> Path | None:
+def earlier_place(storing: Storing) -> Path | None:
     """Return the file or folder with the indexes of earlier archives.
 
     A folder that is named both by --warc and by --dedupe-with is a collection: its later crawls, of

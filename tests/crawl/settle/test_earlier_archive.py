@@ -14,6 +14,7 @@ import pytest
 from minicrawl import Crawl, Noted, Settings
 from minicrawl.archive.warc.capture import payload_digest
 from minicrawl.cli import main
+from minicrawl.crawl.record.archiving import forget
 from minicrawl.crawl.record.store_with_archive import StoreWithArchive, open_keeping
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store.reader import EARLIER, file_beside
@@ -160,6 +161,20 @@ def test_later_runs_refer_to_the_earlier_archive_as_well(earlier: Path, tmp_path
     for file in sorted(path.with_suffix("").glob("*.warc.gz")):
         found |= records(file.read_bytes())
     assert found["/same"][0] == found["/old.zip"][0] == "revisit"
+
+
+def test_no_archive_refers_to_a_page_that_was_taken_down(earlier: Path, tmp_path: Path) -> None:
+    path, again, exported = tmp_path / "a.db", tmp_path / "b.cdxj", tmp_path / "a.warc.gz"
+    again.write_bytes(earlier.read_bytes())
+    crawled(path, {}, dedupe_with=earlier)
+    forget(path, f"{HOST}/same", 1.0)
+    assert b"/same" not in file_beside(path, EARLIER).read_bytes()
+    crawled(path, {}, dedupe_with=again, refresh=1.0)
+    assert b"/same" not in file_beside(path, EARLIER).read_bytes()
+    assert main(["export", str(exported), "--store", str(path)]) == 0
+    found = records(exported.read_bytes())
+    assert found["/old.zip"][0] == "revisit"
+    assert f"{HOST}/same" not in {original for _, original, _, _ in found.values()}
 
 
 def test_crawls_of_a_collection_refer_to_each_other_once_asked(

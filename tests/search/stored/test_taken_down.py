@@ -82,8 +82,11 @@ def test_a_take_down_names_what_it_does_not_change(
     aside = set_aside(path)
     crawled(path)
     (tmp_path / "crawl.db.other").touch()
+    archive = tmp_path / "crawl.db-pages.1"
+    archive.mkdir()
     assert main(["forget", f"{HOST}/page", "--json", "--store", str(path)]) == 0
     out, err = capsys.readouterr()
-    assert json.loads(out)["aside"] == [str(aside)]
+    assert json.loads(out)["aside"] == [str(aside), str(archive)]
     assert str(aside) in err
+    assert str(archive) in err
     assert "pages that link there keep their own texts" in err
