@@ -10,12 +10,11 @@ and in order, so no atom is lost or doubled by a kill, or by a message that come
 pure
 channels        a shard as a fold over its log; batches of cash, delivered once and in order
 records         records in the engine's keys, and the facts that shards tell each other
-assignment      node of each shard; how shards divide the rate of an address
-page_budget     how shards divide pages, and the pots of their virtual pages
-cash_threshold  the cash below which pages wait, and other numbers that follow from facts
+cash_threshold  the cash below which pages wait
+conclusions     what follows from the facts of all shards, such as the end of the crawl
 
 in the crawl's process
-traffic         batches and facts to and from the other shards; parts of addresses
+traffic         batches, facts and cash of pots between shards; parts of addresses
 shard_crawl     begins and ends a shard's crawl with the others, and acts on their facts
 child           the process in which a node crawls one shard
 
@@ -25,7 +24,7 @@ access          addresses and credentials of the engine
 log_writer      appends entries to a log, and is fenced off by the next writer
 servers         NATS servers for demos and tests
 terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
-node            a process that holds leases of shards and crawls them
+node            a process that holds leases of shards, crawls them and shares out pages
 replica         a shard's store and kept pages as snapshot and logs in the engine
 gathering       merges the stores of all shards into one, and deals one out to shards
 overview        what keys and broadcasts say of the whole cluster

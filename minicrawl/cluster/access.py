@@ -19,7 +19,6 @@ from minicrawl.fetch.tls.contexts import covers
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """Servers and the path after them; the slashes of `nats://` do not count."""
 DEFAULT_NAME = "crawl"
-_OTHER_SYSTEM = "a cluster needs Linux, and this is {}: use a Linux container or virtual machine"
 _LOOPBACK = re.compile(r"localhost|127\.[0-9.]+|::1")
 _CANCEL_AGAIN_S = 0.2
 _SCHEMES = ("nats", "tls", "ws", "wss")
@@ -94,11 +93,6 @@ def without_password(url: str) -> str:
     return f"{before.partition('://')[0]}://{after}" if at else url
 
 
-_FILE_VARIABLES = ("NATS_CREDS", "NATS_CA", "NATS_CERT", "NATS_KEY")
-"""Environment variables of NATS's own command: files with credentials, trusted certificates, our
-certificate, and its key."""
-
-
 def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> ClusterAccess:
     """Return the access that the settings and NATS's variables describe.
 
@@ -110,7 +104,8 @@ def access_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> Cl
     match = _NAMED.fullmatch(url)
     servers, name = match.groups() if match else (url, "")
     creds, ca, cert, key = (
-        Path(path) if (path := environ.get(name)) else None for name in _FILE_VARIABLES
+        Path(path) if (path := environ.get(f"NATS_{kind}")) else None
+        for kind in ("CREDS", "CA", "CERT", "KEY")
     )
     access = ClusterAccess(servers, name or DEFAULT_NAME, creds, ca, cert, key)
     named = [name.strip("[]").lower() for name in settings.network.insecure]
@@ -136,10 +131,7 @@ async def opened(access: ClusterAccess, *, makes: bool = True) -> AsyncIterator[
     Raises UsageError if the servers refuse us, or, with `makes` false, if they have no such crawl;
     otherwise an absent crawl is made.
     """
-    try:
-        engine = await connect_engine(access, makes=makes)
-    except EngineError as error:
-        raise UsageError(str(error)) from error
+    engine = await connect_engine(access, makes=makes)
     try:
         yield engine
     finally:
@@ -150,7 +142,9 @@ def refuse_other_systems() -> None:
     """Refuse systems without CLOCK_BOOTTIME: leases need a clock that runs during sleep."""
     if sys.platform != "linux":
         system = "macOS" if sys.platform == "darwin" else sys.platform
-        raise UsageError(_OTHER_SYSTEM.format(system))
+        raise UsageError(
+            f"a cluster needs Linux, and this is {system}: use a Linux container or virtual machine"
+        )
 
 
 def import_engine() -> None:
@@ -164,11 +158,14 @@ def import_engine() -> None:
 
 
 async def connect_engine(access: ClusterAccess, *, makes: bool = True) -> ClusterEngine:
-    """Connect to the engine. The caller closes the connection."""
+    """Connect to the engine, as `opened` does. The caller closes the connection."""
     import_engine()
     from minicrawl.cluster.nats.connecting import connect
 
-    return await connect(access, makes=makes)
+    try:
+        return await connect(access, makes=makes)
+    except EngineError as error:
+        raise UsageError(str(error)) from error
 
 
 async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:

@@ -3,7 +3,13 @@
 Laws: the threshold is never above the richest waiting page, so some shard always reads. Without a
 threshold pages are read as on one machine. A stale threshold changes the order, but no cash.
 
-sketch   histogram of the cash of waiting pages, in bins of an eighth of an octave
+sketch    histogram of the cash of waiting pages, in bins of an eighth of an octave
+headroom  number of pages above the threshold, in multiples of the pages that all shards can read
+          before the next threshold
+choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard reads
+          the richest pages first anyway, so it gets less headroom, above all in a young crawl,
+          whose threshold changes quickly. Without a choice each host is asked as soon as its delay
+          allows.
 """
 
 from collections import Counter
@@ -14,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.opic.importance.estimate import of_all
 from minicrawl.opic.ledger.money import UNIT
 
 _STEPS = 8
@@ -22,6 +27,11 @@ _STEPS = 8
 
 NO_THRESHOLD = 0
 """Threshold that admits every page."""
+TELL_S = 1.0
+"""Interval at which shards tell facts; in a young crawl they tell them more often."""
+HEADROOM = 2
+FEWEST = 16
+"""Least number of pages per second that a shard is assumed to read."""
 
 
 def sketch(keys: NDArray[np.int64], most: int) -> Counter[int]:
@@ -59,30 +69,6 @@ def _least_key(place: int) -> int:
     return int(UNIT * 2 ** (place / _STEPS - _STEPS)) if place else NO_THRESHOLD
 
 
-# Conclusions from the facts that shards tell each other.
-#
-# Law: facts may be old: they decide the order of pages, which pots pay which, and when a crawl
-# ends, but no cash.
-#
-# The crawl has ended when the last facts of every shard say that it is idle, and on each channel as
-# many batches were posted as sent. Then no batch was under way, and nothing can happen any more,
-# even if the facts are of different moments (Mattern's vector counters).
-#
-# headroom  number of pages above the threshold, in multiples of the pages that all shards can
-#           read before the next threshold
-# choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard
-#           reads the richest pages first anyway, so it gets less headroom, above all in a young
-#           crawl, whose threshold changes quickly. Without a choice each host is asked as
-#           soon as its delay allows.
-
-
-TELL_S = 1.0
-"""Interval at which shards tell facts; in a young crawl they tell them more often."""
-HEADROOM = 2
-FEWEST = 16
-"""Least number of pages per second that a shard is assumed to read."""
-
-
 def pages_to_admit(facts: Iterable[ShardFacts], within_s: float) -> int:
     least = min(HEADROOM, 1 + within_s / TELL_S)
     return ceil(
@@ -91,42 +77,3 @@ def pages_to_admit(facts: Iterable[ShardFacts], within_s: float) -> int:
             for shard in facts
         )
     )
-
-
-def has_ended(shards_facts: Mapping[int, ShardFacts], shards: int) -> bool:
-    """Return whether all shards are idle and no batch is under way."""
-    if len(shards_facts) < shards or not all(facts.is_idle for facts in shards_facts.values()):
-        return False
-    sent = {
-        (by, to): count for by, facts in shards_facts.items() for to, count in facts.sent.items()
-    }
-    posted = {
-        (by, to): count
-        for to, facts in shards_facts.items()
-        for by, count in facts.received.items()
-    }
-    return sent == posted
-
-
-def fetched_together(shards: Mapping[int, ShardFacts]) -> int:
-    return sum(facts.fetched for facts in shards.values())
-
-
-def gathered_together(facts_by_shard: Mapping[int, ShardFacts], shards: int) -> float:
-    """Return the gathered share of all importance, as one machine would estimate it.
-
-    The share is 0 until each shard has told its part.
-    """
-    facts = facts_by_shard.values()
-    read, readings = sum(shard.gathered for shard in facts), sum(shard.fetched for shard in facts)
-    if (
-        not read
-        or len(facts_by_shard) < shards
-        or any(shard.fetched and not shard.gathered for shard in facts)
-    ):
-        return 0.0
-    # Cash under way is for pages that their owners do not count yet.
-    unread = sum(shard.ungathered for shard in facts) + sum(shard.abroad for shard in facts) / UNIT
-    discovery = sum(shard.discovery * shard.fetched for shard in facts) / max(readings, 1)
-    share = read / max(read + unread, read)
-    return of_all(share, 1 - share, discovery)

@@ -31,7 +31,6 @@ from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
 from minicrawl.cluster.terms import last_told, seeds_of
-from minicrawl.cluster.traffic.addresses import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.config import Loaded, load
@@ -157,7 +156,8 @@ class ShardChild:
             setup = ClusterShard(
                 place,
                 exchange,
-                AddressRecords(engine, place, job.generation),
+                engine,
+                job.generation,
                 replica,
                 age_s=facts.age_s if run == job.run else 0.0,
                 tells_importance=loaded.settings.budget.importance is not None,

@@ -11,12 +11,8 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from minicrawl.cluster.access import cancelled
-from minicrawl.cluster.cash_threshold import (
-    TELL_S,
-    cash_threshold,
-    fetched_together,
-    pages_to_admit,
-)
+from minicrawl.cluster.cash_threshold import TELL_S, cash_threshold, pages_to_admit
+from minicrawl.cluster.conclusions import fetched_together
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.node.following import follow, listen
 from minicrawl.cluster.node.leases import BEAT_S, ClusterView
@@ -49,8 +45,6 @@ _POLL_S, _SHOW_EVERY_S = 0.25, 0.5
 _LAST_FACTS_S = 10.0
 """Longest wait for the last facts of shards after the end of the crawl."""
 _LONGEST_RUN = 10
-
-Show = Callable[["ClusterStatus"], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +126,11 @@ class CrawlView:
     @property
     def told(self) -> dict[int, ShardFacts]:
         shards = self.terms.shards if self.terms else 0
-        facts_of_runs = (
-            (shard, *run_and_facts) for shard, run_and_facts in self._told.items() if shard < shards
-        )
-        return {shard: facts for shard, run, facts in facts_of_runs if run == self.state.run}
+        return {
+            shard: facts
+            for shard, (run, facts) in self._told.items()
+            if shard < shards and run == self.state.run
+        }
 
 
 class ClusterWatch:
@@ -169,7 +164,7 @@ class ClusterWatch:
             await self._read(NODE_PREFIX, now)
         return self.status(now)
 
-    async def until_over(self, run: int, show: Show) -> ClusterStatus:
+    async def until_over(self, run: int, show: Callable[[ClusterStatus], None]) -> ClusterStatus:
         """Call `show` regularly until this run of the crawl ends; return the last status.
 
         Shards fetch pages until they hear of the end, and tell them before they are given up. The
@@ -219,45 +214,36 @@ class ClusterWatch:
         sent = sum(number for shard in facts for number in shard.sent.values())
         posted = sum(number for shard in facts for number in shard.received.values())
         level = cash_threshold([shard.sketch for shard in facts], pages_to_admit(facts, TELL_S))
+
+        def row(name: str) -> NodeRow:
+            record, workers = self._view.nodes[name].record, crawl.workers
+            shards = tuple(shard for shard, node in sorted(holders.items()) if node == name)
+            own = [facts_by_shard[shard] for shard in shards if shard in facts_by_shard]
+            state = "draining" if name in self._view.drained else "live"
+            return NodeRow(
+                name=name,
+                state=state if name in live else "silent",
+                machine=record.machine,
+                version=record.version,
+                shards=shards,
+                fetched=sum(shard.fetched for shard in own),
+                pace=sum(shard.pace for shard in own),
+                workers=workers.get(name, record.workers),
+                disk_free=record.disk_free,
+            )
+
         return ClusterStatus(
             doing=crawl.state.doing,
             reason=crawl.state.reason,
             shards=crawl.terms.shards,
             unheld=tuple(shard for shard in range(crawl.terms.shards) if shard not in holders),
-            nodes=tuple(
-                self._row(name, holders, facts_by_shard, is_live=name in live)
-                for name in sorted(self._view.nodes)
-            ),
+            nodes=tuple(map(row, sorted(self._view.nodes))),
             budget=most_pages(crawl.limits, crawl.state.fetched),
             fetched=max(fetched_together(facts_by_shard), crawl.state.ended_with),
             pace=sum(shard.pace for shard in facts),
             waiting=sum(shard.waiting for shard in facts),
             batches=max(0, sent - posted),
             level=level / UNIT,
-        )
-
-    def _row(
-        self,
-        name: str,
-        holders: Mapping[int, str],
-        facts_by_shard: Mapping[int, ShardFacts],
-        *,
-        is_live: bool,
-    ) -> NodeRow:
-        record = self._view.nodes[name].record
-        shards = tuple(shard for shard, node in sorted(holders.items()) if node == name)
-        facts = [facts_by_shard[shard] for shard in shards if shard in facts_by_shard]
-        state = "draining" if name in self._view.drained else "live"
-        return NodeRow(
-            name=name,
-            state=state if is_live else "silent",
-            machine=record.machine,
-            version=record.version,
-            shards=shards,
-            fetched=sum(shard_facts.fetched for shard_facts in facts),
-            pace=sum(shard_facts.pace for shard_facts in facts),
-            workers=self.crawl.workers.get(name, record.workers),
-            disk_free=record.disk_free,
         )
 
 

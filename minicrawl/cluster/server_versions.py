@@ -9,7 +9,7 @@ A server that does not sync acknowledges messages up to two minutes before they 
 (issue 7564). A killed process loses none of them, a machine without power does.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 Version = tuple[int, int, int]
@@ -46,26 +46,22 @@ def refusal(version: Version) -> str:
     )
 
 
-def cautions(servers: Iterable[ServerFacts]) -> Iterator[str]:
+def cautions(servers: Sequence[ServerFacts]) -> Iterator[str]:
     """Yield what may cost data: versions before the recommended one, and servers without sync."""
-    known = list(servers)
-    versions = {as_version(server.version) for server in known}
-    if old := ", ".join(
-        map(as_text, sorted(version for version in versions if version < RECOMMENDED))
-    ):
+    versions = {as_version(server.version) for server in servers}
+    if old := [*map(as_text, sorted(version for version in versions if version < RECOMMENDED))]:
         yield (
-            f"nats-server {old} may lose what it has acknowledged: "
+            f"nats-server {', '.join(old)} may lose what it has acknowledged: "
             f"upgrade to {as_text(RECOMMENDED)} or newer"
         )
-    if lazy := [server.name for server in known if server.syncs is False]:
+    if lazy := [server.name for server in servers if server.syncs is False]:
         yield f"{', '.join(lazy)}: a power failure may cost up to two minutes; {HOW_TO_SYNC}"
 
 
-def summary(servers: Iterable[ServerFacts]) -> str:
+def summary(servers: Sequence[ServerFacts]) -> str:
     """Describe the servers that could be asked, in one line."""
-    known = list(servers)
-    versions = ", ".join(sorted({server.version for server in known}))
-    if any(server.syncs is None for server in known):
+    versions = ", ".join(sorted({server.version for server in servers}))
+    if any(server.syncs is None for server in servers):
         return f"nats-server {versions}; only the user of the system account may ask for sync"
-    lazy = ", ".join(server.name for server in known if not server.syncs)
+    lazy = ", ".join(server.name for server in servers if not server.syncs)
     return f"nats-server {versions}; {f'no sync: {lazy}' if lazy else 'all sync'}"

@@ -34,10 +34,10 @@ from minicrawl.cluster.cash_threshold import (
     sketch,
 )
 from minicrawl.cluster.channels.outbox import exchange_interval_s
-from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.traffic.addresses import ShardAddresses
 from minicrawl.cluster.traffic.local_shard import LocalShard
+from minicrawl.cluster.traffic.pots import levelling_transfers
 from minicrawl.cluster.traffic.traffic import ShardTraffic
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import ImportanceEstimate
@@ -112,8 +112,9 @@ class ShardCrawl:
         self._addresses = ShardAddresses(
             crawler.context,
             crawler.parts.hosts,
-            shard.place.number,
-            shard.setup.addresses,
+            shard.place,
+            shard.setup.engine,
+            shard.setup.generation,
             lambda: recorder.frontier.ledger.unread > 0,
         )
         self.level: AdmissionThreshold | None = None

@@ -6,7 +6,7 @@ terms is refused in one line, and changes nothing. Each node keeps its secrets t
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +52,7 @@ DEFAULT_SHARDS = 16
 FORMAT = 8
 """Version of the format of keys and logs. Nodes of a cluster need the same."""
 _POLL_S = 1.0
+_NOTICED_LOOK = 3
 
 
 async def start_or_join(
@@ -170,9 +171,16 @@ def refuse_other_version(terms: TermsRecord) -> None:
         )
 
 
-async def wait_for_terms(engine: ClusterEngine) -> TermsRecord:
-    """Wait until a caller begins the crawl, and return its terms."""
+async def wait_for_terms(engine: ClusterEngine, notice: Callable[[], None]) -> TermsRecord:
+    """Wait until a caller begins the crawl, and return its terms.
+
+    `notice` is called once if that takes long.
+    """
+    looks = 0
     while await engine.get(TERMS_KEY) is None:
+        looks += 1
+        if looks == _NOTICED_LOOK:
+            notice()
         await asyncio.sleep(_POLL_S)
     terms, _ = await terms_of(engine)
     refuse_other_version(terms)

@@ -140,20 +140,22 @@ def _copy_all(moves: list[tuple[Path, Path]]) -> None:
     drafts = [(file, target.with_name(f"{target.name}.part"), target) for file, target in moves]
     try:
         for file, draft, _ in drafts:
-            _remove(draft)
+            remove(draft)
             shutil.copytree(file, draft) if file.is_dir() else shutil.copy2(file, draft)
     except BaseException:
         for _, draft, _ in drafts:
-            _remove(draft)
+            remove(draft)
         raise
     for _, draft, target in drafts:
         draft.rename(target)
     for file, _ in reversed(moves):
-        _remove(file)
+        remove(file)
 
 
-def _remove(file: Path) -> None:
-    if file.is_dir():
-        shutil.rmtree(file)
-    else:
-        file.unlink(missing_ok=True)
+def remove(*files: Path) -> None:
+    """Remove files, links and whole folders, as far as they exist."""
+    for file in files:
+        if file.is_dir() and not file.is_symlink():
+            shutil.rmtree(file)
+        else:
+            file.unlink(missing_ok=True)

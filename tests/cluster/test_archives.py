@@ -1,4 +1,4 @@
-"""Web archives and pictures of a cluster are those of one machine: revisits, bytes saved, pictures."""
+"""Web archives and pictures of a cluster are those of a crawl on one machine."""
 
 import asyncio
 import json
@@ -91,10 +91,11 @@ async def test_shards_refer_to_earlier_archives_and_tell_what_was_saved(tmp_path
 @needs_browser
 async def test_pictures_arrive_with_the_gathered_store(tmp_path: Path) -> None:
     draws = ("--keep", "pages", "--render", "always", "--screenshots")
-    await run(tmp_path, "crawl", "--cluster", "demo", "--demo-pages", "10", *draws)
+    few = ("--shards", "2", "--pages", "6")
+    await run(tmp_path, "crawl", "--cluster", "demo", "--demo-pages", "100", *few, *draws)
     store = ("--store", "data/demo-cluster.db")
     rows = await run(tmp_path, "pages", "--state", "fetched", "--json", *store)
-    urls = [row["url"] for row in json.loads(rows)["pages"]]
+    urls = [row["url"] for row in json.loads(rows)]
     assert urls
     for number, url in enumerate(urls):
         await run(tmp_path, "page", url, "--screenshot", f"{number}.png", *store)

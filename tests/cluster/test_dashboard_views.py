@@ -16,7 +16,8 @@ from minicrawl.cluster.commands.dashboard import (
     GatheredStore,
     LiveCluster,
 )
-from minicrawl.cluster.gathering.kept_store import KeptStore, in_use, unread
+from minicrawl.cluster.gathering.kept_store import KeptStore
+from minicrawl.cluster.gathering.marks import in_use, unread
 from minicrawl.cluster.overview import ClusterStatus, overview
 from minicrawl.cluster.records import NODE_PREFIX, STATE_KEY, TERMS_KEY, CrawlActivity, StateRecord
 from minicrawl.cluster.shared_settings import TermsRecord

@@ -95,7 +95,7 @@ def test_a_change_after_one_that_its_sender_did_not_know_is_refused(error_code: 
     settings = ClusterAccess(url="nats://nowhere")
     jetstream = JetStreamClient(cast(Client, RefusingClient(error_code)), settings)
     with pytest.raises(KeyTaken, match="lease"):
-        asyncio.run(NatsKeys(jetstream, Streams(jetstream, settings)).update("lease", b"", 3))
+        asyncio.run(NatsKeys(Streams(jetstream, settings)).update("lease", b"", 3))
 
 
 SHARD = 3

@@ -26,6 +26,10 @@ USUAL = {"keep": "none"}
 given = Settings.given
 
 
+def unexpected() -> None:
+    raise AssertionError("the terms are there")
+
+
 @pytest.fixture
 def engine() -> FakeEngine:
     return FakeEngine()
@@ -50,7 +54,7 @@ async def test_a_request_with_other_terms_is_refused_and_changes_nothing(
     assert error.value.exit_code == 2
     assert "\n" not in str(error.value)
     assert engine.servers.values == before
-    assert await wait_for_terms(engine) == first
+    assert await wait_for_terms(engine, unexpected) == first
 
 
 async def test_the_first_request_begins_the_crawl_and_others_join(engine: FakeEngine) -> None:
@@ -90,7 +94,7 @@ async def test_a_node_of_another_version_is_refused_with_the_version_that_it_nee
     other = replace(terms, version="9.9", format=format_, schema=schema)
     await engine.put(TERMS_KEY, other.pack())
     with pytest.raises(UsageError, match=r"minicrawl 9\.9 "):
-        await wait_for_terms(engine)
+        await wait_for_terms(engine, unexpected)
     with pytest.raises(UsageError, match=r"minicrawl 9\.9 "):
         await start_or_join(engine, given(), [])
 
@@ -104,7 +108,7 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
     await steering.stop(engine)
     again = await start_or_join(engine, given(), [])
     assert again == replace(begun, settings={**USUAL, "pages": 5})
-    assert await wait_for_terms(engine) == again
+    assert await wait_for_terms(engine, unexpected) == again
 
 
 @pytest.mark.parametrize(
@@ -131,7 +135,6 @@ async def test_settings_for_a_crawl_on_one_machine_are_refused(
     [
         ({"render": "always", "browser": "/nowhere/chromium"}, "/nowhere/chromium"),
         ({"types": ["files"]}, "--types"),
-        ({"dedupe_with": __file__, "keep": "pages"}, "--warc .*cluster gather"),
         ({"score": ["words:a"], "strategy": "greedy"}, "--strategy siblings"),
         ({"score": ["nobody-has:a"]}, "nobody-has"),
     ],
@@ -152,6 +155,16 @@ async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
     shared_settings.check_terms(begun, {})
     with pytest.raises(UsageError, match=why):  # a node that lacks what another machine has
         shared_settings.check_terms(replace(begun, settings=settings), settings)
+
+
+async def test_a_node_refers_to_earlier_archives_in_its_web_archives_only(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    keeping = {"dedupe_with": __file__, "keep": "pages"}
+    with pytest.raises(UsageError, match="--warc .*cluster gather"):
+        await start_or_join(engine, given(**keeping), SEEDS)
+    begun = await start_or_join(engine, given(**keeping, warc=tmp_path), SEEDS)
+    assert begun.settings == {**USUAL, "keep": "pages"}
 
 
 async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the_next(

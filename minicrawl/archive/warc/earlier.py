@@ -133,9 +133,13 @@ def read_earlier(
     with disk_errors(draft):
         draft.unlink(missing_ok=True)
         try:
-            rows = chain.from_iterable(map(lines.rows, paths))
+            rows: Iterator[_Row] = chain.from_iterable(map(lines.rows, paths))
             if gone:
-                rows = (row for row in rows if not row[3] or not gone.covers(canonical(row[3]) or row[3]))
+                rows = (
+                    row
+                    for row in rows
+                    if not row[3] or not gone.covers(canonical(row[3]) or row[3])
+                )
             with index_errors(draft, _ADVICE), closing(sqlite3.connect(draft)) as connection:
                 # Nobody needs a part of a draft.
                 connection.execute("PRAGMA journal_mode = OFF")

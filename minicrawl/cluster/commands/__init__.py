@@ -7,32 +7,20 @@ import click
 
 from minicrawl.cli import DeferredCommand, LazyGroup
 
-# name -> target to import, and summary in `minicrawl cluster --help`
-COMMANDS = {
-    "status": (
-        "minicrawl.cluster.commands.nodes:status",
-        "Show nodes, shards and progress.",
-    ),
-    "gather": (
-        "minicrawl.cluster.commands.gather:gather",
-        "Gather all shards into one store.",
-    ),
-    "reshard": (
-        "minicrawl.cluster.commands.gather:reshard",
-        "Give a stopped crawl another number of shards.",
-    ),
-    "set": (
-        "minicrawl.cluster.commands.nodes:set_",
-        "Configure a node.",
-    ),
-}
+# name, target to import, and summary in `minicrawl cluster --help`
+_COMMANDS = (
+    ("status", "nodes:status", "Show nodes, shards and progress."),
+    ("gather", "gather:gather", "Gather all shards into one store."),
+    ("reshard", "gather:reshard", "Give a stopped crawl another number of shards."),
+    ("set", "nodes:set_", "Configure a node."),
+)
 
 
 @click.group(
     cls=LazyGroup,
     commands=[
-        DeferredCommand(name, target=target, summary=summary)
-        for name, (target, summary) in COMMANDS.items()
+        DeferredCommand(name, target=f"{__name__}.{target}", summary=summary)
+        for name, target, summary in _COMMANDS
     ],
 )
 def cluster() -> None:

@@ -7,12 +7,12 @@ temporary files.
 
 import asyncio
 import shlex
-import shutil
 import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -26,7 +26,6 @@ from minicrawl.cli.output import show_json
 from minicrawl.cluster.access import ClusterAccess, access_of, opened
 from minicrawl.cluster.commands.node import FOLDER
 from minicrawl.cluster.commands.nodes import facts_of
-from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.kept_store import gather_cluster
 from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
 from minicrawl.cluster.node.supervisor import Tell
@@ -46,7 +45,7 @@ from minicrawl.config.values.networks import without_logins
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb, demo_settings
 from minicrawl.errors import Interrupted
-from minicrawl.store.files import files_of
+from minicrawl.store.files import files_of, remove
 from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"
@@ -132,7 +131,8 @@ async def _crawled(
                 f"rejoin with: {request.resume}"
             )
         if is_demo:
-            await save_demo_store(engine)
+            remove(*files_of(DEMO_STORE))  # of an earlier demo
+            await gather_cluster(engine, DEMO_STORE)
         return watching.result()
 
 
@@ -194,6 +194,10 @@ async def demo_cluster(
 
     Yield access to the cluster, and settings and seeds of the crawl to begin in it.
     """
+
+    def say(name: str, text: str) -> None:
+        emit(f"{name}: {text}")
+
     web, stopped = DemoWeb(pages), asyncio.Event()
     with TemporaryDirectory(prefix="minicrawl-cluster-") as folder, DemoServer(web) as server:
         settings = demo_settings(loaded, pages, server.address)
@@ -205,24 +209,10 @@ async def demo_cluster(
             nodes = []
             for name in (f"demo-{number}" for number in range(1, DEMO_NODES + 1)):
                 config = NodeConfig(name=name, folder=Path(folder) / name, workers=workers)
-                node = run_node(access, config, own, _named(name, emit), stopped)
+                node = run_node(access, config, own, partial(say, name), stopped)
                 nodes.append(asyncio.create_task(node))
             try:
                 yield access, settings, list(web.seeds)
             finally:
                 stopped.set()
                 await asyncio.gather(*nodes)
-
-
-async def save_demo_store(engine: ClusterEngine) -> None:
-    """Gather all shards into one store, in place of an earlier demo's."""
-    for file in files_of(DEMO_STORE):
-        if file.is_dir():
-            shutil.rmtree(file)
-        else:
-            file.unlink()
-    await gather_cluster(engine, DEMO_STORE)
-
-
-def _named(name: str, emit: Tell) -> Tell:
-    return lambda text: emit(f"{name}: {text}")

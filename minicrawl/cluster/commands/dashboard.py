@@ -17,7 +17,7 @@ import click
 from minicrawl.cluster import steering
 from minicrawl.cluster.access import ClusterAccess, access_of, connect_engine
 from minicrawl.cluster.commands.gather import folder_of
-from minicrawl.cluster.engine import ClusterEngine, EngineError
+from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.kept_store import KeptStore, kept_store
 from minicrawl.cluster.log_writer import EngineThread
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
@@ -38,10 +38,7 @@ class LiveCluster:
     """A cluster that a thread follows, so that it can be asked at any time."""
 
     def __init__(self, access: ClusterAccess) -> None:
-        try:
-            self._thread = EngineThread(partial(connect_engine, access))
-        except EngineError as error:  # as `opened` does for other commands
-            raise UsageError(str(error)) from error
+        self._thread = EngineThread(partial(connect_engine, access))
         self._watch = ClusterWatch(self._thread.engine)
         self._thread.run(self._watch.begin())
 
@@ -117,27 +114,26 @@ class ClusterViews(Views):
         raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
     def control(self, request: Json) -> Json:
-        self._live_cluster.begin(_request_of(request)).result()
+        verb, node = str(request.get("verb")), str(request.get("node"))
+        change: ClusterRequest[object]
+        if verb in steering.REQUESTS:
+            change = steering.REQUESTS[verb]
+        elif verb == "set":
+            values = request.get("values")
+            if not isinstance(values, dict) or values.keys() != {"pages"}:
+                raise UsageError("only the page budget of a cluster can be changed")
+            change = partial(steering.set_pages, given=values["pages"])
+        elif verb == "workers":
+            workers = request.get("workers")
+            if not isinstance(workers, int):
+                raise UsageError(f"{workers!r} workers: must be a number")
+            change = partial(steering.set_workers, node=node, workers=workers)
+        elif verb == "drain":
+            change = partial(steering.drain, node=node, undo=bool(request.get("undo")))
+        else:
+            raise UsageError(f"no such request: {verb}")
+        self._live_cluster.begin(change).result()
         return {"ok": True}
-
-
-def _request_of(request: Json) -> ClusterRequest[object]:
-    verb, node = str(request.get("verb")), str(request.get("node"))
-    if verb in steering.REQUESTS:
-        return steering.REQUESTS[verb]
-    if verb == "set":
-        values = request.get("values")
-        if not isinstance(values, dict) or values.keys() != {"pages"}:
-            raise UsageError("only the page budget of a cluster can be changed")
-        return partial(steering.set_pages, given=values["pages"])
-    if verb == "workers":
-        workers = request.get("workers")
-        if not isinstance(workers, int):
-            raise UsageError(f"{workers!r} workers: must be a number")
-        return partial(steering.set_workers, node=node, workers=workers)
-    if verb == "drain":
-        return partial(steering.drain, node=node, undo=bool(request.get("undo")))
-    raise UsageError(f"no such request: {verb}")
 
 
 class GatheredStore:

@@ -53,7 +53,9 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
         if stores:
             made = gather_stores(stores, file, report, **more)
         else:
-            made = with_engine(settings, lambda engine: gather_cluster(engine, file, report, **more))
+            made = with_engine(
+                settings, lambda engine: gather_cluster(engine, file, report, **more)
+            )
     _warn_of_ages(made)
     if as_json:
         show_json(made)

@@ -34,6 +34,7 @@ rows          URLs, requests, documents, original URLs, mirrors
 gather        the whole merge
 kept_store    gathers a running cluster with its kept pages, and keeps the result until the crawl
               goes on
+marks         keeps a gathered store from removal while it is read
 dealing       the inverse: deals a gathered store out to shards
 resharding    gathers a stopped cluster and deals it out to another number of shards
 """

@@ -20,11 +20,11 @@ from minicrawl.web.sites import site
 from minicrawl.web.urls import host as host_of_url
 
 Numbers = NDArray[np.int64]
-Digests = NDArray[np.uint64]
-"""Two 64-bit numbers for each URL."""
+Digests = NDArray[np.bytes_]
 
 UNKNOWN = -1
 _DIGEST_BYTES = 16
+NO_DIGESTS: Digests = np.empty(0, dtype=f"S{_DIGEST_BYTES}")
 
 
 def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
@@ -37,7 +37,7 @@ def digests(hosts: Iterable[int], paths: Iterable[str]) -> Digests:
             for host, path in zip(hosts, paths, strict=True)
         ]
     )
-    return np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
+    return np.frombuffer(joined, dtype=NO_DIGESTS.dtype)
 
 
 class PageIndex:
@@ -47,31 +47,22 @@ class PageIndex:
         # 128 bits are enough to take equal digests for equal URLs: among a billion pages, two of
         # them agree by chance with a probability of about 1e-21. Keeping the URLs themselves would
         # take several times the memory.
-        order = np.lexsort((known[:, 1], known[:, 0]))
-        self._high, self._low = known[order, 0], known[order, 1]
-        self._pages = order.astype(np.int64)
+        self._pages = np.argsort(known, kind="stable").astype(np.int64)
+        self._known = known[self._pages]
 
     def twice(self) -> tuple[int, int] | None:
         """Return two pages with the same URL, or None."""
-        alike = (self._high[1:] == self._high[:-1]) & (self._low[1:] == self._low[:-1])
-        for place in np.flatnonzero(alike)[:1].tolist():
+        for place in np.flatnonzero(self._known[1:] == self._known[:-1])[:1].tolist():
             return int(self._pages[place]), int(self._pages[place + 1])
         return None
 
     def find(self, hashes: Digests) -> Numbers:
         """Return the page of each digest, or `UNKNOWN`."""
         pages = np.full(len(hashes), UNKNOWN, dtype=np.int64)
-        # The search finds the first entry with the upper half of a digest. Entries with the same
-        # upper half, which are very rare, are then tried one after another, for all digests at
-        # once.
-        places = np.searchsorted(self._high, hashes[:, 0])
-        left = np.arange(len(hashes))
-        while len(left := left[places[left] < len(self._high)]):
-            left = left[self._high[places[left]] == hashes[left, 0]]
-            is_hit = self._low[places[left]] == hashes[left, 1]
-            pages[left[is_hit]] = self._pages[places[left[is_hit]]]
-            left = left[~is_hit]
-            places[left] += 1
+        places = np.searchsorted(self._known, hashes)
+        inside = np.flatnonzero(places < len(self._known))
+        hits = inside[self._known[places[inside]] == hashes[inside]]
+        pages[hits] = self._pages[places[hits]]
         return pages
 
 

@@ -59,17 +59,59 @@ _SAME = (*OF_ALL, FIRST_SEEDS, "running_s")
 """Counters that each shard has as the whole."""
 
 
-def deal(
-    whole: Path, folder: Path, shards: int, progress: Progress = unreported
-) -> dict[int, Path]:
+def deal(path: Path, folder: Path, shards: int, progress: Progress = unreported) -> dict[int, Path]:
     """Write the stores of all shards that have pages, and their archives. Return the stores."""
-    with reading(whole) as connection, reporting_damage(whole):
+    with reading(path) as connection, reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
-        dealing = _Dealing(LoadedShard(ShardStore(whole, connection, terms), Hosts(), 0), shards)
+        whole = LoadedShard(ShardStore(path, connection, terms), Hosts(), 0)
+        hosts = list(tables.hosts(connection))
+        owner_of_host = np.array([owner_of(row.origin, shards) for row in hosts])
+        host_of = page_columns.whole(connection, "urls", "host")
+        owner_of_page = owner_of_host[host_of]
+
+        def counts(chosen: NDArray[np.bool_]) -> list[int]:
+            """Return how many of the chosen pages each shard has."""
+            pages: list[int] = np.bincount(owner_of_page[chosen], minlength=shards).tolist()
+            return pages
+
+        pages = counts(np.ones(len(host_of), dtype=np.bool_))
+        unread = counts(whole.state == State.UNREAD)
+        turns = [here - waiting for here, waiting in zip(pages, unread, strict=True)]
+        pots = parts_of(whole.totals.pot, unread if any(unread) else pages)
+        remainders = parts_of(whole.totals.virtual, pages)
+        clocks = parts_of(whole.totals.recorded, pages)
+        known = tables.counters(connection)
+        sums = {
+            name: parts_of(number, turns if any(turns) else pages)
+            for name in SUMMED
+            if isinstance(number := known.get(name), int)
+        }
         stores = dict[int, Path]()
-        for shard in np.unique(dealing.owner_of_page).tolist():
-            stores[shard] = folder / f"shard-{shard}.db"
-            dealing.write(shard, stores[shard])
+        for shard in np.unique(owner_of_page).tolist():
+            stores[shard] = store = folder / f"shard-{shard}.db"
+            dealt = DealtShard(whole, owner_of_page == shard, host_of)
+            table = _DealtPages(
+                *(whole, dealt),
+                whole.totals._replace(
+                    recorded=clocks[shard], pot=pots[shard], virtual=remainders[shard]
+                ),
+            )
+            counters = {name: known[name] for name in _SAME if name in known}
+            counters |= {name: parts[shard] for name, parts in sums.items()}
+            if (end := tables.archive_end(connection)) is not None:
+                counters[tables.ARCHIVE_END] = _deal_answers(path, end, store, shard, shards)
+            with closing(StoreWriter.open(store)) as out, drafting_store(out):
+                out.agree(replace(terms, shard=shard, shards=shards))
+                rows = (
+                    row if owner_of_host[row.id] == shard else HostRow(row.id, row.origin)
+                    for row in hosts
+                    if dealt.hosts[row.id] != UNKNOWN
+                )
+                out.commit(Batch(hosts=[row._replace(id=dealt.hosts[row.id]) for row in rows]))
+                for _ in write_urls(dealt, dealt.is_own | dealt.is_foreign, out):
+                    pass
+                log = write_log(out, [dealt], 0, table, (), unreported)
+                write_pages(out, [dealt], table, log, counters, Channels().as_rows())
             progress((shard + 1) / shards)
         return stores
 
@@ -80,84 +122,31 @@ def parts_of(total: int, weights: Sequence[int]) -> list[int]:
     return [end - begin for begin, end in pairwise(total * upto // sums[-1] for upto in sums)]
 
 
-class _Dealing:
-    """The whole store, and the part of each of its totals that each shard gets."""
+def _deal_answers(whole: Path, end: int, store: Path, shard: int, shards: int) -> int:
+    """Write the archive of a shard. A revisit whose original goes elsewhere gets the body."""
+    owner = lru_cache(1 << 16)(lambda name: owner_of(name, shards))
+    with (
+        closing(ArchiveReader(archive_folder(whole), end)) as kept,
+        closing(ArchiveWriter(archive_folder(store), FIRST)) as out,
+    ):
+        codec = out.reader.codec
 
-    def __init__(self, whole: LoadedShard, shards: int) -> None:
-        self._whole, self._shards = whole, shards
-        self._connection = connection = whole.store.connection
-        self._hosts = list(tables.hosts(connection))
-        self._owner_of_host = np.array([owner_of(row.origin, shards) for row in self._hosts])
-        self._host_of = page_columns.whole(connection, "urls", "host")
-        self.owner_of_page = self._owner_of_host[self._host_of]
-        pages = self._counts(np.ones(len(self._host_of), dtype=np.bool_))
-        unread = self._counts(whole.state == State.UNREAD)
-        turns = [here - waiting for here, waiting in zip(pages, unread, strict=True)]
-        self._pots = parts_of(whole.totals.pot, unread if any(unread) else pages)
-        self._remainders = parts_of(whole.totals.virtual, pages)
-        self._clocks = parts_of(whole.totals.recorded, pages)
-        self._counters = tables.counters(connection)
-        self._sums = {
-            name: parts_of(number, turns if any(turns) else pages)
-            for name in SUMMED
-            if isinstance(number := self._counters.get(name), int)
-        }
+        def answers() -> Iterator[KeptAnswer]:
+            for row, head in kept.heads():
+                if owner(origin(pictured(head.url))) != shard:
+                    continue
+                with suppress(Damaged):  # a record that is damaged already is not copied
+                    if row.kind == RecordKind.REVISIT:
+                        record = pack_again(kept.answer(row.place), codec, out.dictionary)
+                    else:
+                        plain = repacked(kept.segments.read(row.place), 0, kept.codec)
+                        record = repacked(plain, out.dictionary, codec)
+                    yield KeptAnswer(record, row.at)
 
-    def _counts(self, chosen: NDArray[np.bool_]) -> list[int]:
-        """Return how many of the chosen pages each shard has."""
-        counts: list[int] = np.bincount(self.owner_of_page[chosen], minlength=self._shards).tolist()
-        return counts
-
-    def write(self, shard: int, store: Path) -> None:
-        """Write the store of a shard, and its archive if pages are kept."""
-        whole = self._whole
-        dealt = DealtShard(whole, self.owner_of_page == shard, self._host_of)
-        totals = whole.totals._replace(
-            recorded=self._clocks[shard], pot=self._pots[shard], virtual=self._remainders[shard]
-        )
-        table = _DealtPages(whole, dealt, totals)
-        counters = {name: self._counters[name] for name in _SAME if name in self._counters}
-        counters |= {name: parts[shard] for name, parts in self._sums.items()}
-        if (end := tables.archive_end(self._connection)) is not None:
-            counters[tables.ARCHIVE_END] = self._deal_answers(shard, store, end)
-        with closing(StoreWriter.open(store)) as out, drafting_store(out):
-            out.agree(replace(whole.store.terms, shard=shard, shards=self._shards))
-            rows = (
-                row if self._owner_of_host[row.id] == shard else HostRow(row.id, row.origin)
-                for row in self._hosts
-                if dealt.hosts[row.id] != UNKNOWN
-            )
-            out.commit(Batch(hosts=[row._replace(id=dealt.hosts[row.id]) for row in rows]))
-            for _ in write_urls(dealt, dealt.is_own | dealt.is_foreign, out):
-                pass
-            log = write_log(out, [dealt], 0, table, (), unreported)
-            write_pages(out, [dealt], table, log, counters, Channels().as_rows())
-
-    def _deal_answers(self, shard: int, store: Path, end: int) -> int:
-        """Write the archive of a shard. A revisit whose original goes elsewhere gets the body."""
-        owner = lru_cache(1 << 16)(lambda name: owner_of(name, self._shards))
-        with (
-            closing(ArchiveReader(archive_folder(self._whole.store.path), end)) as kept,
-            closing(ArchiveWriter(archive_folder(store), FIRST)) as out,
-        ):
-            codec = out.reader.codec
-
-            def answers() -> Iterator[KeptAnswer]:
-                for row, head in kept.heads():
-                    if owner(origin(pictured(head.url))) != shard:
-                        continue
-                    with suppress(Damaged):  # a record that is damaged already is not copied
-                        if row.kind == RecordKind.REVISIT:
-                            record = pack_again(kept.answer(row.place), codec, out.dictionary)
-                        else:
-                            plain = repacked(kept.segments.read(row.place), 0, kept.codec)
-                            record = repacked(plain, out.dictionary, codec)
-                        yield KeptAnswer(record, row.at)
-
-            for block in blocks(answers(), _ANSWERS_AT_ONCE):
-                out.append(block)
-                out.confirm()
-            return out.end
+        for block in blocks(answers(), _ANSWERS_AT_ONCE):
+            out.append(block)
+            out.confirm()
+        return out.end
 
 
 class DealtShard:

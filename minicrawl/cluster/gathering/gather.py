@@ -27,6 +27,7 @@ from minicrawl.report.snapshot import load
 from minicrawl.store import tables
 from minicrawl.store.merging import drafting_store, mark
 from minicrawl.store.records import Batch, ChannelEnds, Checkpoint, StoreTerms
+from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
 from minicrawl.wording import counted
 
@@ -81,7 +82,8 @@ def _merged(
 ) -> Gathered:
     hosts, shards = Hosts(), list[LoadedShard]()
     for count, store in enumerate(stores, 1):
-        shards.append(LoadedShard(store, hosts, shards[-1].own.stop if shards else 0))
+        with reporting_damage(store.path):
+            shards.append(LoadedShard(store, hosts, shards[-1].own.stop if shards else 0))
         part(progress, 0, 0.1)(count / len(stores))
     wrong, ahead = audited(shards)
     if wrong:

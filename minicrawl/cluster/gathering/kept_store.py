@@ -8,8 +8,6 @@ fetched.
 """
 
 import asyncio
-import fcntl
-import os
 import shutil
 from asyncio import to_thread
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +22,7 @@ from minicrawl.archive.segments import Segments, shown
 from minicrawl.archive.warc.earlier import read_earlier
 from minicrawl.cluster.engine import ClusterEngine, ignore
 from minicrawl.cluster.gathering.gather import Gathered, gather
+from minicrawl.cluster.gathering.marks import in_use, mark_of, unread
 from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.cluster.replica.restoring import find_end, restore
 from minicrawl.cluster.terms import last_told, refuse_other_version, state_of, terms_of
@@ -31,7 +30,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.store import tables
-from minicrawl.store.files import files_of, move
+from minicrawl.store.files import files_of, move, remove
 from minicrawl.store.merging import is_begun
 from minicrawl.store.reader import (
     ARCHIVE,
@@ -76,8 +75,7 @@ async def gather_cluster(
     with _drafted(into, earlier, emit) as draft:
         _, ends = await _ends(engine)
         made = await _gathered(engine, ends, draft, part(progress, 0, _MADE), converges=converges)
-        if not has_pages(draft):
-            await fetch_archives(engine, draft, archive_folder(draft), part(progress, _MADE, 1))
+        await fetch_archives(engine, draft, archive_folder(draft), part(progress, _MADE, 1))
     return replace(made, store=into)
 
 
@@ -92,8 +90,7 @@ def gather_stores(
     """Gather the stores of all shards into one, including the archives beside them."""
     with _drafted(into, earlier, emit) as draft:
         made = gather(paths, draft, part(progress, 0, _MADE))
-        if not has_pages(draft):
-            join_archives(paths, draft, part(progress, _MADE, 1))
+        _join_archives(paths, draft, part(progress, _MADE, 1))
     return replace(made, store=into)
 
 
@@ -138,7 +135,7 @@ async def kept_store(
             )
         made = replace(made, store=store)
         _remove_older(folder, store)
-    if pages and not has_pages(store):
+    if pages and _absent_archives(store):
         joined = shared_archive(store)
         await fetch_archives(engine, store, joined, part(progress, _MADE, 1))
         with suppress(FileExistsError):
@@ -169,18 +166,14 @@ async def _gathered(
 ) -> Gathered:
     into.parent.mkdir(parents=True, exist_ok=True)
     with scratch("gather", into.parent) as folder:
-        begun: list[Path] = []
-        absent: list[int] = []
-        for shard, end in enumerate(ends):
-            path = folder / f"shard-{shard}.db"
-            await restore(engine, shard, path, until=end)
-            if is_begun(path):
-                begun.append(path)
-            else:
-                absent.append(shard)
+        paths = [folder / f"shard-{shard}.db" for shard in range(len(ends))]
+        for shard, path in enumerate(paths):
+            await restore(engine, shard, path, until=ends[shard])
             part(progress, 0, _RESTORED)((shard + 1) / len(ends))
+        begun = [path for path in paths if is_begun(path)]
         if not begun:
             raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
+        absent = [shard for shard, path in enumerate(paths) if path not in begun]
         making = part(progress, _RESTORED, 1)
         return await to_thread(gather, begun, into, making, absent=absent, converges=converges)
 
@@ -193,109 +186,52 @@ def _remove_older(folder: Path, store: Path) -> None:
                 if not is_unread:
                     continue
                 beside = other.with_name(f"{other.name}{LOCK}"), mark_of(other)
-                for file in (*files_of(other), *beside):
-                    if file.is_dir() and not file.is_symlink():
-                        shutil.rmtree(file, ignore_errors=True)
-                    else:
-                        file.unlink(missing_ok=True)
+                remove(*files_of(other), *beside)
     crawls = {other.name.partition("-")[0] for other in folder.glob("*.db")}
     for pages in folder.glob(f"*{_JOINED}"):
         if pages.name.removesuffix(_JOINED) not in crawls:
             shutil.rmtree(pages, ignore_errors=True)
 
 
-# Locks on gathered stores that are being read.
-#
-# Law: a store is not removed while somebody reads it. The lock of a killed reader ends with it.
-
-
-_MARK = "-used"
-
-
-def mark_of(store: Path) -> Path:
-    """Return the file that readers of a store lock. It is removed with the store."""
-    return store.with_name(f"{store.name}{_MARK}")
-
-
-@contextmanager
-def in_use(store: Path) -> Iterator[None]:
-    """Protect a store, which need not exist yet, from removal until exit."""
-    # The lock is on a file beside the store: SQLite's locks do not keep a file from being removed.
-    path = mark_of(store)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    while True:
-        mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(mark, fcntl.LOCK_SH)
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(mark), path.stat()):
-                break
-        os.close(mark)  # the store was removed while we waited
-    try:
-        yield
-    finally:
-        os.close(mark)
-
-
-@contextmanager
-def unread(store: Path) -> Iterator[bool]:
-    """Yield True if nobody reads the store; then new readers wait until exit."""
-    mark = os.open(mark_of(store), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(mark)
-
-
-def archives_of(store: Path) -> dict[int, int]:
-    """Return the end of each shard's archive, as the gathered store counts it."""
-    with reading(store) as connection:
-        ends = tables.counters(connection).get(tables.ARCHIVES)
-    return {int(shard): int(end) for shard, end in ends.items()} if isinstance(ends, dict) else {}
-
-
-def has_pages(store: Path) -> bool:
-    """Return whether a gathered store has its pages, or shards kept none."""
+def _absent_archives(store: Path) -> dict[int, int]:
+    """Return the ends of shards' archives; none if they kept no pages, or the store has them."""
     with reading(store) as connection:
         counters = tables.counters(connection)
-    return tables.ARCHIVES not in counters or tables.ARCHIVE_END in counters
+    ends = counters.get(tables.ARCHIVES)
+    if tables.ARCHIVE_END in counters or not isinstance(ends, dict):
+        return {}
+    return {int(shard): int(end) for shard, end in ends.items()}
 
 
 async def fetch_archives(
     engine: ClusterEngine, store: Path, joined: Path, progress: Progress = unreported
 ) -> None:
     """Join the archives that the engine has, and note their end in the gathered store."""
-    ends = archives_of(store)
-    archive = await to_thread(JoinedArchive, joined)
-    with closing(archive):
+    if not (ends := _absent_archives(store)):
+        return
+    with closing(await to_thread(JoinedArchive, joined)) as archive:
         for count, (shard, end) in enumerate(ends.items(), 1):
-            if archive.source(str(shard)).place < end:
-                await _fetch(engine, archive, shard, end)
+            source = archive.source(str(shard))
+            if source.place < end:
+                with scratch("pages", archive.folder.parent) as folder:
+                    first = max(source.note, 1)
+                    restored, _, begins_in = await restore_pages(engine, shard, folder, first, end)
+                    if restored < end:
+                        raise StoreError(
+                            f"the servers have the pages of shard {shard} up to {shown(restored)}, "
+                            f"and its store counts those up to {shown(end)}"
+                        )
+                    with closing(Segments(folder)) as segments:
+                        await to_thread(archive.add, str(shard), segments, end, begins_in)
             progress(count / len(ends))
         await to_thread(_note_archive_end, store, archive.end)
 
 
-async def _fetch(engine: ClusterEngine, archive: JoinedArchive, shard: int, end: int) -> None:
-    source = archive.source(str(shard))
-    with scratch("pages", archive.folder.parent) as folder:
-        first = max(source.note, 1)
-        restored, _, begins_in = await restore_pages(engine, shard, folder, first, end)
-        if restored < end:
-            raise StoreError(
-                f"the servers have the pages of shard {shard} up to {shown(restored)}, and its "
-                f"store counts those up to {shown(end)}"
-            )
-        with closing(Segments(folder)) as segments:
-            await to_thread(archive.add, str(shard), segments, end, begins_in)
-
-
-def join_archives(paths: Sequence[Path], store: Path, progress: Progress = unreported) -> None:
+def _join_archives(paths: Sequence[Path], store: Path, progress: Progress) -> None:
     """Join the archives beside the stores of the shards, for a store gathered from these."""
-    ends, folders = archives_of(store), dict[int, Path]()
+    folders = dict[int, Path]()
+    if not (ends := _absent_archives(store)):
+        return
     for path in paths:
         with reading(path) as connection:
             terms = tables.terms(connection)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.gathering.common_pages import (
+    NO_DIGESTS,
     UNKNOWN,
     Hosts,
     Numbers,
@@ -88,7 +89,9 @@ def counters_of_all(shards: Sequence[LoadedShard]) -> dict[str, object]:
     }
     series = [warc for counters in known if isinstance(warc := counters.get(tables.WARC), dict)]
     if series:
-        sums = {name: sum(warc.get(name, 0) for warc in series) for name in ("bodies", "saved_bytes")}
+        sums = {
+            name: sum(warc.get(name, 0) for warc in series) for name in ("bodies", "saved_bytes")
+        }
         merged[tables.WARC] = sums
     return merged | {tables.ARCHIVES: ends} if ends else merged
 
@@ -112,9 +115,6 @@ def _originals(shards: Sequence[PageSource]) -> Iterator[tuple[int, str]]:
                 yield number, url
 
 
-_NO_DIGESTS = np.empty((0, 2), dtype=np.uint64)
-
-
 def number_pages(
     shards: Sequence[LoadedShard], hosts: Hosts, out: StoreWriter, progress: Progress
 ) -> int:
@@ -122,7 +122,7 @@ def number_pages(
 
     Return the number of pages that their owners have not heard of.
     """
-    known = [_NO_DIGESTS]
+    known = [NO_DIGESTS]
     for count, shard in enumerate(shards, 1):
         with reporting_damage(shard.store.path):
             written = write_urls(shard, shard.is_own, out)
@@ -146,12 +146,11 @@ def number_pages(
             hashes = digests(urls.hosts, urls.paths)
             pages = index.find(hashes)
             for place in np.flatnonzero(pages == UNKNOWN).tolist():
-                number = first_unknown + len(unknown)
+                number, digest = first_unknown + len(unknown), bytes(hashes[place])
                 row = UrlRow(number, urls.hosts[place], urls.paths[place], urls.depths[place])
-                page = unknown.setdefault(hashes[place].tobytes(), row)
+                page = unknown.setdefault(digest, row)
                 # A page has the least depth that any shard knows.
-                least = min(page.depth, row.depth)
-                unknown[hashes[place].tobytes()] = page._replace(depth=least)
+                unknown[digest] = page._replace(depth=min(page.depth, row.depth))
                 pages[place] = page.id
             shard.pages[ids] = pages
         part(progress, 0.5, 1)(count / len(shards))

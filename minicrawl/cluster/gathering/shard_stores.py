@@ -80,10 +80,8 @@ def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list
         shards = first.terms.shards
         if missing := sorted(set(range(shards)) - known.keys() - set(absent)):
             named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
-            raise UsageError(
-                f"{counted(len(missing), 'shard')} of {shards} missing: {named}; "
-                "name the stores of all shards"
-            )
+            count = counted(len(missing), "shard")
+            raise UsageError(f"{count} of {shards} missing: {named}; name the stores of all shards")
         yield [store for _, store in sorted(known.items())]
 
 
@@ -120,16 +118,12 @@ class LoadedShard:
 
     def __init__(self, store: ShardStore, hosts: Hosts, first: int) -> None:
         """Load the last checkpoint and the steps after it. Own pages are numbered from `first`."""
-        self.store = store
-        frontier = load(store.path, store.connection)
-        with reporting_damage(store.path):
-            self._load(frontier, hosts, first)
-
-    def _load(self, frontier: Frontier, hosts: Hosts, first: int) -> None:
-        connection, ledger = self.store.connection, frontier.ledger
-        self.statement = statement_of(self.store.number, ledger, frontier.channels or Channels())
+        self.store, connection = store, store.connection
+        frontier = load(store.path, connection)
+        ledger = frontier.ledger
+        self.statement = statement_of(store.number, ledger, frontier.channels or Channels())
         if lost := self.statement.minted - ledger.abroad - self.statement.held:
-            raise DamagedStore(f"{self.store.path}: {counted(lost, 'atom')} of cash missing")
+            raise DamagedStore(f"{store.path}: {counted(lost, 'atom')} of cash missing")
         self.totals = ledger.totals
         self.hosts = hosts.join(tables.hosts(connection))
         self.sent: SentBatches = {}

@@ -134,35 +134,28 @@ class ShardTurns:
         return GatheredTurn(at, int(self._pages[page]), kind, state, blob, value)
 
 
-class _Log:
-    def __init__(self, out: StoreWriter, table: PageTable) -> None:
-        self._out, self._table = out, table
-        self.last = self.turns = 0
-
-    def add(
-        self, kind: StepKind, *, born: int = 0, amount: int = 0, pages: Sequence[int] = ()
-    ) -> None:
-        """Write a step that is not a turn."""
-        self.last += 1
-        spending = pack(Spending(pages)) if pages else None
-        add_merged(self._out, [(self.last, kind, 0, State.UNREAD, born, amount, spending)])
-
-    def add_turns(self, turns: Sequence[GatheredTurn]) -> None:
-        """Write turns, and note which step has each page's links."""
-        steps: list[PackedStep] = []
-        values: list[tuple[int, int, int]] = []
-        for seq, turn in enumerate(turns, start=self.last + 1):
-            steps.append((seq, turn.kind, turn.page, turn.state, 0, 0, turn.spending))
-            if turn.spending is not None:
-                self._table.spent[turn.page] = seq
-            if turn.value is not None:
-                values.append((seq, turn.page, turn.value))
-        add_merged(self._out, steps, values)
-        written = (turn.written for turn in turns if turn.written is not None)
-        for block in blocks(written, _WRITTEN_AT_ONCE):
-            self._out.commit(Batch(written=block))
-        self.last += len(turns)
-        self.turns += len(turns)
+def _write_turns(
+    out: StoreWriter,
+    table: PageTable,
+    turns: Sequence[GatheredTurn],
+    first: int,
+    broken: Collection[int],
+) -> None:
+    """Write turns as steps from number `first` on, and note which step has each page's links."""
+    steps, values = list[PackedStep](), list[tuple[int, int, int]]()
+    for seq, turn in enumerate(turns, first):
+        kind, state, spending = turn.kind, turn.state, turn.spending
+        if turn.page in broken:
+            kind, state, spending = StepKind.DEAD_END, State.BAD_REDIRECT, None
+        steps.append((seq, kind, turn.page, state, 0, 0, spending))
+        if spending is not None:
+            table.spent[turn.page] = seq
+        if turn.value is not None:
+            values.append((seq, turn.page, turn.value))
+    add_merged(out, steps, values)
+    written = (turn.written for turn in turns if turn.written is not None)
+    for rows in blocks(written, _WRITTEN_AT_ONCE):
+        out.commit(Batch(written=rows))
 
 
 def write_log(
@@ -178,33 +171,34 @@ def write_log(
     After the shards' own pages come `unknown` ones, of which their owners have not heard, and
     foreign ones. The `broken` pages no longer stand for others.
     """
-    log, endowed = _Log(out, table), list[int]()
+    endowed, last, turned = list[int](), 0, 0
+
+    def add(kind: StepKind, *, born: int = 0, amount: int = 0, pages: Sequence[int] = ()) -> None:
+        """Write a step that is not a turn."""
+        nonlocal last
+        last += 1
+        spending = pack(Spending(pages)) if pages else None
+        add_merged(out, [(last, kind, 0, State.UNREAD, born, amount, spending)])
+
     for count in (*(len(shard.own) for shard in shards), unknown):
         if count:
-            log.add(StepKind.BORN, born=count)
+            add(StepKind.BORN, born=count)
     for foreign in blocks(np.flatnonzero(table.state == State.FOREIGN).tolist(), _PAGES_A_STEP):
-        log.add(StepKind.BORN, born=len(foreign))
-        log.add(StepKind.FOREIGN, amount=1, pages=foreign)
+        add(StepKind.BORN, born=len(foreign))
+        add(StepKind.FOREIGN, amount=1, pages=foreign)
     for shard in shards:
         for seeds, units in all_endowments(shard.store.connection):
             own = [seed for seed in seeds if shard.is_own[seed]]
             if own:
                 part, pages = units * len(own) // len(seeds), shard.pages[own].tolist()
-                log.add(StepKind.ENDOWED, amount=part, pages=sorted(pages))
-                endowed.append(log.last)
+                add(StepKind.ENDOWED, amount=part, pages=sorted(pages))
+                endowed.append(last)
     all_turns = len(table) - int(np.count_nonzero(np.isin(table.state, _NOT_TURNED)))
-    turns = merge(*map(ShardTurns, shards), key=AT)
-    for block in blocks(turns, _TURNS_AT_ONCE):
-        log.add_turns(
-            [
-                turn._replace(kind=StepKind.DEAD_END, state=State.BAD_REDIRECT, spending=None)
-                if turn.page in broken
-                else turn
-                for turn in block
-            ]
-        )
-        progress(min(log.turns / max(all_turns, 1), 1.0))
+    for block in blocks(merge(*map(ShardTurns, shards), key=AT), _TURNS_AT_ONCE):
+        _write_turns(out, table, block, last + 1, broken)
+        last, turned = last + len(block), turned + len(block)
+        progress(min(turned / max(all_turns, 1), 1.0))
     wait_again = np.flatnonzero((table.state == State.UNREAD) & (table.spent > 0)).tolist()
     for pages in blocks(wait_again, _PAGES_A_STEP):
-        log.add(StepKind.REOPEN, pages=pages)
-    return log.last, endowed
+        add(StepKind.REOPEN, pages=pages)
+    return last, endowed

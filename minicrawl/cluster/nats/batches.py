@@ -22,7 +22,7 @@ from nats.js.api import Header
 
 from minicrawl.cluster.channels.batches import MOST_BYTES, TransferBatch, pack
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, BatchDelivery, Fenced
-from minicrawl.cluster.nats.jetstream import API, NOT_UNIQUE, JetStreamClient, JetStreamRefusal
+from minicrawl.cluster.nats.jetstream import API, NOT_UNIQUE, JetStreamRefusal
 from minicrawl.cluster.nats.streams import NatsPart, Streams
 from minicrawl.cluster.records import KeyEntry
 
@@ -60,19 +60,17 @@ class NatsDelivery:
 
 
 class NatsBatches(NatsPart):
-    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
-        super().__init__(jetstream, streams)
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
         self._in_turn: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Store the batch for its receiver. A batch published twice arrives twice."""
         subject = self._streams.batch_subject(batch.sender, batch.receiver)
         content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
         async with self._in_turn[subject]:
             await self._jetstream.store(subject, content)
 
     async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        """Yield deliveries for the shard, for ever. Unacknowledged ones come again."""
         consumer = await self._take_over(shard)
         client = self._jetstream.client
         arrived = asyncio.Queue[Msg]()

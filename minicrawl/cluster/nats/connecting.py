@@ -86,13 +86,9 @@ _MOST_CREDS_BYTES = 1 << 20
 
 
 class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
-    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
-        super().__init__(jetstream, streams)
-        self.beats, self.name = NatsBeats(jetstream, streams), streams.name
-
-    @property
-    def pages(self) -> NatsPages:
-        return NatsPages(self._jetstream, self._streams)
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self.beats, self.pages, self.name = NatsBeats(streams), NatsPages(streams), streams.name
 
     async def server_facts(self) -> list[ServerFacts]:
         """Ask all servers, which answer only the user of the system account."""
@@ -127,19 +123,17 @@ async def await_answer(settings: ClusterAccess) -> None:
     loop = asyncio.get_running_loop()
     end = loop.time() + settings.patience_s
     while True:
-        client = client_for(settings)
-        jetstream = JetStreamClient(client, settings)
         try:
-            await _open_connection(client, jetstream, settings)
-            await jetstream.api("STREAM.NAMES")
+            jetstream = await _connected(settings)
+            try:
+                await jetstream.api("STREAM.NAMES")
+            finally:
+                await jetstream.client.close()
         except EngineUnavailable:
             if loop.time() > end:
                 raise
-            continue
         else:
             return
-        finally:
-            await client.close()
 
 
 async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
@@ -148,11 +142,9 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
     Shared streams that do not exist are created. With `makes` false nothing is created, and a crawl
     that does not exist is refused.
     """
-    client = client_for(settings)
-    jetstream = JetStreamClient(client, settings)
-    await _open_connection(client, jetstream, settings)
+    jetstream = await _connected(settings)
     try:
-        if why := refusal(_version_of(client)):
+        if why := refusal(_version_of(jetstream.client)):
             raise EngineError(f"{settings.shown}: {why}")
         while True:
             streams = Streams(jetstream, settings)
@@ -163,20 +155,19 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
                     f"no crawl named {settings.name} exists on this cluster: "
                     "minicrawl crawl SEEDS --cluster URL"
                 )
-            engine = NatsEngine(jetstream, streams)
+            engine = NatsEngine(streams)
             state = StateRecord.of(await engine.get(STATE_KEY))
             if state is None or not state.continued_as:
                 return engine
             settings = replace(settings, name=state.continued_as)
     except BaseException:
-        await client.close()
+        await jetstream.client.close()
         raise
 
 
-async def _open_connection(
-    client: Client, jetstream: JetStreamClient, settings: ClusterAccess
-) -> None:
+async def _connected(settings: ClusterAccess) -> JetStreamClient:
     """Connect to a server that accepts us, within a time limit. Raises EngineError."""
+    jetstream = JetStreamClient(client := client_for(settings), settings)
     errors, is_refused = list[Exception](), asyncio.Event()
 
     async def note(error: Exception) -> None:
@@ -218,6 +209,7 @@ async def _open_connection(
         with suppress(Error):
             await client.close()
         raise _connection_error(errors, settings)
+    return jetstream
 
 
 def authentication(settings: ClusterAccess) -> dict[str, Any]:
@@ -242,8 +234,9 @@ def authentication(settings: ClusterAccess) -> dict[str, Any]:
         raise UsageError(f"NATS_CREDS={creds} cannot be read: {error}") from error
     first = next(filter(None, lines), "")
     is_plain = first.startswith(_SEED_OF_USER)
-    seed = first if is_plain else _after(_SEED, lines)
-    if not is_plain and not (_after(_JWT, lines) and seed):
+    after = {mark: text for line, text in pairwise(lines) for mark in (_JWT, _SEED) if mark in line}
+    seed = first if is_plain else after.get(_SEED)
+    if not seed or not (is_plain or after.get(_JWT)):
         raise UsageError(
             f"NATS_CREDS={creds} has no credentials: it needs the JWT and the seed of a user, "
             "as nsc writes them, or a seed alone"
@@ -253,12 +246,6 @@ def authentication(settings: ClusterAccess) -> dict[str, Any]:
     except (nkeys.NkeysError, ValueError):
         raise UsageError(f"NATS_CREDS={creds}: the seed of its user is damaged") from None
     return options | {"nkeys_seed" if is_plain else "user_credentials": str(creds)}
-
-
-def _after(mark: str, lines: list[str]) -> str:
-    """Return the line after the first one that contains `mark`, or an empty string."""
-    next_lines = (after for line, after in pairwise(lines) if mark in line)
-    return next(next_lines, "")
 
 
 def encryption(settings: ClusterAccess) -> dict[str, Any]:

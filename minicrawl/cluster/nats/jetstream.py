@@ -73,11 +73,6 @@ class JetStreamClient:
         self._waits = set[asyncio.Timeout]()
         self._silent_since: float | None = None
 
-    @property
-    def servers_known(self) -> int:
-        """Number of addresses at which the server says that its cluster can be reached."""
-        return len(self.client._server_info.get("connect_urls", ())) or 1
-
     def disconnected(self) -> None:
         """Repeat all pending requests now: the lost connection will bring no answers."""
         self._silent_since = None

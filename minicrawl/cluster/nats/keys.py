@@ -31,19 +31,18 @@ class NatsKeys(NatsPart):
         return self._streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
-        message = await self._find({"last_by_subj": self._bucket.subject(key)})
-        return None if message is None or message.value is None else message
+        entry = await self._last(key)
+        return None if entry is None or entry.value is None else entry
 
     async def update(self, key: str, value: bytes, revision: int) -> int:
-        if not revision:
-            marker = await self._find({"last_by_subj": self._bucket.subject(key)})
-            if marker is not None and marker.value is not None:
+        if not revision and (marker := await self._last(key)) is not None:
+            if marker.value is not None:
                 raise KeyTaken(f"{key} is there")
-            revision = marker.revision if marker else 0
+            revision = marker.revision
         try:
             return await self._store(key, value, {_EXPECTED_REVISION: str(revision)})
         except KeyTaken:
-            current = await self._find({"last_by_subj": self._bucket.subject(key)})
+            current = await self._last(key)
             if current is None or current.value != value or current.revision <= revision:
                 raise
             return current.revision  # our own change, whose answer was lost
@@ -64,7 +63,6 @@ class NatsKeys(NatsPart):
         return [entry for entry in entries if entry.value is not None]
 
     async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
-        """Yield keys with this prefix as they are, then None, then each change, for ever."""
         changed, revision, said = asyncio.Event(), 0, 0
 
         async def wake(_message: Msg) -> None:
@@ -136,6 +134,10 @@ class NatsKeys(NatsPart):
         if prefix and not prefix.endswith("."):
             raise ValueError(f"the prefix {prefix!r} does not end with a dot")
         return self._bucket.subject(f"{prefix}>")
+
+    async def _last(self, key: str) -> KeyEntry | None:
+        """Return the last value of a key or its deletion marker, if it ever had one."""
+        return await self._find({"last_by_subj": self._bucket.subject(key)})
 
     async def _find(self, query: dict[str, Any]) -> KeyEntry | None:
         message = await self._jetstream.message(self._bucket.stream, query)

@@ -45,16 +45,14 @@ class Streams:
     """Names of a crawl's streams, and their creation. Logs are created on first use."""
 
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
-        self.jetstream, self.name = jetstream, settings.name
-        self.bucket = settings.bucket
+        self.jetstream, self._settings = jetstream, settings
+        self.name, self.bucket = settings.name, settings.bucket
         self.batches, self.objects = f"{self.bucket}-batches", f"OBJ_{self.bucket}"
-        self.keys = Bucket(self.bucket)
-        self.beats = Bucket(f"minicrawl_beats-{settings.name}")
-        self._settings = settings
+        self.keys, self.beats = Bucket(self.bucket), Bucket(f"minicrawl_beats-{self.name}")
         self._made = set[str]()
 
-    def batch_subject(self, sender: int | str, receiver: int) -> str:
-        """Return the subject of batches; the sender may be `*`."""
+    def batch_subject(self, sender: int | str, receiver: int | str) -> str:
+        """Return the subject of batches; a shard may be `*`."""
         return f"{self.bucket}.batch.{sender}.{receiver}"
 
     def log_subject(self, shard: int, kind: str) -> str:
@@ -86,15 +84,14 @@ class Streams:
         )
         batches = self._make(
             self.batches,
-            [self.batch_subject("*", 0).removesuffix("0") + "*"],
+            [self.batch_subject("*", "*")],
             retention="workqueue",
         )
         await asyncio.gather(*buckets, objects, batches)
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""
-        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
-        if (answer.get("cluster") or {}).get("replicas"):
+        if (await self._members(stream)).get("replicas"):
             await self.jetstream.api(f"STREAM.LEADER.STEPDOWN.{stream}")
 
     async def log(self, shard: int, kind: str) -> str:
@@ -120,7 +117,8 @@ class Streams:
                     continue
                 if refusal.error_code != TOO_FEW_SERVERS:
                     raise
-                known = self.jetstream.servers_known
+                # The addresses at which the server says that its cluster can be reached.
+                known = len(self.jetstream.client._server_info.get("connect_urls", ())) or 1
                 if now() - began > (_MEET_S if known < copies else self._settings.patience_s):
                     raise EngineUnavailable(
                         f"{self._settings.shown}: fewer than {copies} servers of this cluster can "
@@ -131,13 +129,16 @@ class Streams:
 
     async def leader(self, stream: str) -> str | None:
         """Return the leader of the stream; None during an election, or with a single server."""
-        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
-        name: str | None = (answer.get("cluster") or {}).get("leader")
+        name: str | None = (await self._members(stream)).get("leader")
         return name
+
+    async def _members(self, stream: str) -> dict[str, Any]:
+        """Return the leader and the other replicas of a stream; empty with a single server."""
+        return (await self.jetstream.api(f"STREAM.INFO.{stream}")).get("cluster") or {}
 
 
 class NatsPart:
     """Part of the engine, with a connection and the streams of one crawl."""
 
-    def __init__(self, jetstream: JetStreamClient, streams: Streams) -> None:
-        self._jetstream, self._streams = jetstream, streams
+    def __init__(self, streams: Streams) -> None:
+        self._jetstream, self._streams = streams.jetstream, streams

@@ -4,10 +4,12 @@ Law: a node crawls no shard whose lease it could not renew in time, by the node'
 slow node writes all the same, the log of the shard refuses the entry.
 
 leases         which node may crawl which shard, without I/O
+assignment     which node should hold which shard
 presence       signs of life of this node
 following      keys and broadcasts, as they change
 crawl_state    the node's knowledge of the whole crawl
-shared_budget  how many pages each shard may fetch
+page_budget    how many pages each shard is granted
+shared_budget  the log of these grants
 shard_process  one shard that is crawled in a child process
 supervisor     the shards that the node holds
 node           decisions: what to take, what to give up

@@ -7,12 +7,12 @@ notices first. A shard returns granted pages only after it can no longer fetch t
 from collections.abc import Mapping
 from dataclasses import replace
 
-from minicrawl.cluster.cash_threshold import fetched_together, gathered_together, has_ended
+from minicrawl.cluster.conclusions import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyTaken
+from minicrawl.cluster.node.page_budget import ShardNeed
 from minicrawl.cluster.node.shard_process import ShardOrders
 from minicrawl.cluster.node.shared_budget import SharedBudget, YieldPages
 from minicrawl.cluster.overview import CrawlView
-from minicrawl.cluster.page_budget import ShardNeed
 from minicrawl.cluster.records import GRANTS_KEY, STATE_KEY, CrawlActivity, KeyEntry
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.crawl.events import Reason

@@ -39,7 +39,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from minicrawl.cluster import records
-from minicrawl.cluster.assignment import assignment
+from minicrawl.cluster.node.assignment import assignment
 from minicrawl.cluster.records import BeatRecord, KeyEntry, LeaseRecord, NodeRecord
 
 # Silent means: in each place, up to the moment to which everything said there is certainly known.
@@ -116,11 +116,8 @@ class ClusterView:
 
     def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
         before = self.nodes.get(name)
-        if before is None or before.record.session != beat.session:
-            return
-        if before.record.beat < beat.beat:
-            record = replace(before.record, beat=beat.beat)
-            self.nodes[name] = SeenNode(record, before.since, now)
+        if before is not None and before.record.session == beat.session:
+            self.hear_node(name, replace(before.record, beat=beat.beat), now)
 
     def know_all_to(self, place: str, moment: float) -> bool:
         """Note that everything said in this place before `moment` was heard.
@@ -144,24 +141,19 @@ class ClusterView:
         else:
             self.leases[shard] = SeenLease(record, revision)
 
-    def is_live(self, name: str, now: float) -> bool:
-        """Return whether the node was heard lately, or may have spoken without being heard yet."""
-        node = self.nodes.get(name)
-        return node is not None and min((now, *self.known_to.values())) - node.heard_at < LEASE_S
-
     def live(self, now: float) -> dict[str, SeenNode]:
-        return {name: node for name, node in self.nodes.items() if self.is_live(name, now)}
-
-    def holder(self, shard: int, now: float) -> str | None:
-        lease = self.leases.get(shard)
-        if lease is None or lease.record.is_free or not self.is_live(lease.record.node, now):
-            return None
-        holder = self.nodes[lease.record.node]
-        return lease.record.node if holder.record.session == lease.record.session else None
+        """Return the nodes that were heard lately, or may have spoken without being heard yet."""
+        since = min((now, *self.known_to.values())) - LEASE_S
+        return {name: node for name, node in self.nodes.items() if node.heard_at > since}
 
     def holders(self, now: float) -> dict[int, str]:
-        names = ((shard, self.holder(shard, now)) for shard in range(self.shards))
-        return {shard: name for shard, name in names if name is not None}
+        """Return the live holder of each shard that has one."""
+        live = {(name, node.record.session) for name, node in self.live(now).items()}
+        return {
+            shard: lease.record.node
+            for shard, lease in sorted(self.leases.items())
+            if shard < self.shards and (lease.record.node, lease.record.session) in live
+        }
 
     def wanted(self, now: float) -> dict[int, str]:
         """Return the live node that should hold each shard."""

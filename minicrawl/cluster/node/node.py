@@ -9,7 +9,7 @@ up to which it has heard everything.
 
 import asyncio
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
@@ -67,13 +67,13 @@ class Node:
             *(follow(self._engine, prefix, self.hear) for prefix in records.FOLLOWED),
             follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat),
             listen(self._engine, records.TOLD_PREFIX, self.state.hear),
-            self._read_stored_facts(),
-            self._separate_leaders(),
+            _every(_LOOKS_EVERY_S, self._read_stored_facts),
+            _every(_SEPARATE_EVERY_S, self._separate_leaders),
         )
         self._following = [asyncio.create_task(job) for job in jobs]
         leaves_at = None
         self._last_beat = self._now()  # announcing the node may have taken a while
-        beating = asyncio.create_task(self._beat_for_ever())
+        beating = asyncio.create_task(_every(BEAT_S, self.beat))
         try:
             await asyncio.sleep(BEAT_S)  # time to hear the others
             while len(self.held) or not (self._leaving.is_set() or self.state.state.continued_as):
@@ -111,18 +111,11 @@ class Node:
                 task.result()
                 raise EngineError("this node receives no messages of the cluster: restart it")
 
-    async def _beat_for_ever(self) -> None:
-        while True:
-            await self.beat()
-            await asyncio.sleep(BEAT_S)
-
     async def _read_stored_facts(self) -> None:
-        """Read the stored facts from time to time, for ever: ended shards broadcast nothing."""
-        while True:
-            with suppress(EngineUnavailable):
-                for entry in await self._engine.keys(f"{TOLD_PREFIX}{self.state.state.run}."):
-                    self.state.hear(entry)
-            await asyncio.sleep(_LOOKS_EVERY_S)
+        """Read the stored facts: ended shards broadcast nothing."""
+        with suppress(EngineUnavailable):
+            for entry in await self._engine.keys(f"{TOLD_PREFIX}{self.state.state.run}."):
+                self.state.hear(entry)
 
     def hear(self, entry: KeyEntry) -> None:
         """Process the current value of a key. Report and ignore a value that no node writes."""
@@ -156,21 +149,16 @@ class Node:
             self._knows_more.set()
 
     async def _separate_leaders(self) -> None:
-        """Keep one server from leading both places, for ever.
-
-        Only the first live node by name does this, for the whole cluster.
-        """
-        while True:
-            await asyncio.sleep(_SEPARATE_EVERY_S)
-            if self.presence.name == min(self.view.live(self._now()), default=""):
-                with suppress(EngineError):  # the next round may succeed
-                    await self._engine.beats.separate_leaders()
+        """Keep one server from leading both places: the first live node by name does so for all."""
+        if self.presence.name == min(self.view.live(self._now()), default=""):
+            with suppress(EngineError):  # the next round may succeed
+                await self._engine.beats.separate_leaders()
 
     async def beat(self) -> None:
         """Send a sign of life. If it is confirmed, extend the deadline of our crawls."""
         presence = self.presence
         away_s, self._last_beat = self._now() - self._last_beat, self._now()
-        if not await presence.beat(presence.record):
+        if not await presence.beat():
             if self._now() - presence.renewed_at >= HOLD_S and not self._is_cut_off:
                 # Other nodes may soon take our shards. The crawls need no message: they begin no
                 # request after their deadline, which nobody has extended.
@@ -253,7 +241,8 @@ class Node:
 
     async def _steer(self) -> None:
         running = self._running()
-        await self.state.share_out(running, self.held.yield_pages)
+        crawls = self.held.running
+        await self.state.share_out(running, lambda shard: crawls[shard].yield_pages())
         for shard, crawl in self.held.running.items():
             orders = self.state.orders(shard, running.get(shard, 0), self.presence.name)
             await crawl.steer(orders)
@@ -263,6 +252,13 @@ class Node:
         """Return the crawled shards of this node, with the generations of their leases."""
         leases = self.view.generations(*self.presence.me)
         return {shard: leases[shard] for shard in self.held.running if shard in leases}
+
+
+async def _every(interval_s: float, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work again and again, for ever."""
+    while True:
+        await work()
+        await asyncio.sleep(interval_s)
 
 
 def _name_in(entry: KeyEntry) -> str:

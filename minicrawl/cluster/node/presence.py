@@ -76,9 +76,9 @@ class NodePresence:
                 ends_at, may_be_old = self._now() + LEASE_S, False
             before = after
         self._revision = 0 if before is None else before.revision
-        await self.beat(self.record)
+        await self.beat()
 
-    async def beat(self, record: NodeRecord) -> bool:
+    async def beat(self) -> bool:
         """Send a sign of life. Return whether a place has confirmed one since the last call.
 
         A place that has not answered the last beat gets no new one.
@@ -87,7 +87,7 @@ class NodePresence:
         for task in self._under_way.values():
             if task.done():
                 task.result()
-        self.record = replace(record, beat=self.record.beat + 1)
+        self.record = replace(self.record, beat=self.record.beat + 1)
         self._began[self.record.beat] = began
         self._began.pop(self.record.beat - _BEATS_KEPT, None)
         self._send(KEYS, self._write(), began)

@@ -11,13 +11,13 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
 
 from minicrawl import __version__
 from minicrawl.archive.warc.earlier import read_earlier
 from minicrawl.cluster.access import ClusterAccess, opened
-from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.node import Node
 from minicrawl.cluster.node.presence import NodePresence, lease_clock
@@ -25,7 +25,7 @@ from minicrawl.cluster.node.shard_process import STORE_NAME, ShardJob, ShardProc
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.records import NodeRecord
 from minicrawl.cluster.server_versions import cautions
-from minicrawl.cluster.shared_settings import TermsRecord, check_terms, effective_settings
+from minicrawl.cluster.shared_settings import check_terms, effective_settings
 from minicrawl.cluster.terms import wait_for_terms
 from minicrawl.crawl.record.store_with_archive import earlier_place
 from minicrawl.errors import UsageError
@@ -34,7 +34,6 @@ from minicrawl.store.reader import EARLIER, file_beside
 LEAST_DISK = 50_000_000
 """Least free disk space in bytes: a new shard takes some megabytes, and SQLite some to write."""
 _LOCK = "node.lock"
-_NOTE_AFTER_S = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +64,17 @@ async def run_node(
         async with opened(access) as engine:
             for caution in cautions(await engine.server_facts()):
                 emit(caution)
-            terms = await _terms_or_stop(engine, stopped, emit)
-            if terms is None:
+            waiting = (
+                "no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL"
+            )
+            begun = asyncio.ensure_future(wait_for_terms(engine, partial(emit, waiting)))
+            ended = asyncio.ensure_future(stopped.wait())
+            await asyncio.wait((begun, ended), return_when=asyncio.FIRST_COMPLETED)
+            ended.cancel()
+            if not begun.done():
+                begun.cancel()
                 return
+            terms = begun.result()
             storing = check_terms(terms, own_settings).storing
             if (earlier := earlier_place(storing)) is not None:  # once, for all shards
                 beside = file_beside(place.folder / STORE_NAME, EARLIER)
@@ -108,23 +115,6 @@ async def run_node(
     if state.state.continued_as and not stopped.is_set():
         emit("the crawl has other shards now")
         await run_node(access, place, own_settings, emit, stopped)
-
-
-async def _terms_or_stop(
-    engine: ClusterEngine, stopped: asyncio.Event, emit: Tell
-) -> TermsRecord | None:
-    """Wait for a crawl and return its terms, or None if the node is stopped first."""
-    begun = asyncio.ensure_future(wait_for_terms(engine))
-    ended = asyncio.ensure_future(stopped.wait())
-    try:
-        done, _ = await asyncio.wait((begun,), timeout=_NOTE_AFTER_S)
-        if not done:
-            emit("no crawl in this cluster yet: waiting for minicrawl crawl SEEDS --cluster URL")
-            await asyncio.wait((begun, ended), return_when=asyncio.FIRST_COMPLETED)
-        return begun.result() if begun.done() else None
-    finally:
-        begun.cancel()
-        ended.cancel()
 
 
 def check_disk(folder: Path) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from minicrawl.cluster.engine import ClusterEngine, EngineFull, EngineUnavailable, Fenced
-from minicrawl.cluster.page_budget import SHORTEST_S, ShardNeed, new_grants
+from minicrawl.cluster.node.page_budget import SHORTEST_S, ShardNeed, new_grants
 from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord, KeyEntry
 
 YieldPages = Callable[[int], Awaitable[int | None]]

@@ -140,14 +140,6 @@ class ShardSupervisor:
         key, former = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
         return await self._engine.update(key, record.pack(), former.revision if former else 0)
 
-    async def yield_pages(self, shard: int) -> int | None:
-        """Stop the shard's requests, and return the pages fetched or under way.
-
-        Returns None if the shard has no running crawl.
-        """
-        crawl = self.running.get(shard)
-        return None if crawl is None else await crawl.yield_pages()
-
     def warnings(self) -> dict[str, list[int]]:
         """Return the warnings since the last call, each with the shards that gave it."""
         shards_by_text: dict[str, list[int]] = {}

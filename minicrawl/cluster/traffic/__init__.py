@@ -1,7 +1,9 @@
 """The link of one shard to the others, in the process that crawls it.
 
-exchange     batches and facts to and from the other shards, through the engine
-traffic      sends batches after their commits, and posts the batches that arrive
-addresses    the parts of addresses that this shard may use
-local_shard  the shard inside its recorder: marks foreign pages, and fills the outbox
+exchange       batches and facts to and from the other shards, through the engine
+traffic        sends batches after their commits, and posts the batches that arrive
+pots           cash between the virtual pages of shards
+address_parts  how shards divide the rate of an address
+addresses      the parts of addresses that this shard may use
+local_shard    the shard inside its recorder: marks foreign pages, and fills the outbox
 """

@@ -16,15 +16,22 @@ belong to shards, and a new holder reads the record before its first request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from random import sample
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from minicrawl.cluster.assignment import AddressParts, shards_to_notify, with_own_part
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.cluster.node.following import listen, until_answered
 from minicrawl.cluster.records import WHOLE, AddressRecord, KeyEntry, RecordError
+from minicrawl.cluster.traffic.address_parts import (
+    NO_PARTS,
+    AddressParts,
+    shards_to_notify,
+    with_own_part,
+)
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
 from minicrawl.opic.ledger.channels import ShardPlace
@@ -40,50 +47,6 @@ IDLE_S = 10.0
 _CHECK_S = 0.1
 
 
-class AddressRecords:
-    """Parts of addresses, as the holder of a shard reads and changes them. Calls are retried."""
-
-    def __init__(self, engine: ClusterEngine, place: ShardPlace, generation: int) -> None:
-        self._engine, self._place, self.generation = engine, place, generation
-
-    async def read(self, address: str) -> tuple[AddressParts, int]:
-        """Return the parts and the revision of the record, or revision 0 if there is none."""
-        entry = await until_answered(lambda: self._engine.get(_key(address)))
-        if entry is None or (record := AddressRecord.of(entry)) is None:
-            return {}, 0
-        if (last := max(record.parts, default=0)) >= self._place.of:
-            raise RecordError(f"the cluster's key {entry.key} names shard {last}")
-        return record.parts, entry.revision
-
-    async def write(self, address: str, parts: AddressParts, revision: int) -> bool:
-        """Change the record if this is its revision. Return False if it is not."""
-        content = AddressRecord(parts=parts).pack()
-        try:
-            await until_answered(lambda: self._engine.update(_key(address), content, revision))
-        except KeyTaken:
-            return False
-        return True
-
-    async def notify(self, address: str, shards: Iterable[int]) -> None:
-        """Tell the current holders of these shards to examine the address."""
-        for shard in shards:
-            await self._engine.broadcast(f"{LOOK_PREFIX}{shard}.at", address.encode())
-
-    async def listen(self, hear: Callable[[str], None]) -> None:
-        """Call `hear` with each address that the shard is told to examine, for ever."""
-
-        def hear_name(told: KeyEntry) -> None:
-            name = (told.value or b"").decode(errors="replace")
-            if len(name) <= _LONGEST_NAME:
-                hear(name)
-
-        await listen(self._engine, f"{LOOK_PREFIX}{self._place.number}.", hear_name)
-
-
-def _key(address: str) -> str:
-    return f"{ADDRESS_PREFIX}{quote(address, safe=':')}"
-
-
 class ShardAddresses:
     """Parts of addresses that the shard may use; the `AddressShares` of its pacing."""
 
@@ -91,13 +54,14 @@ class ShardAddresses:
         self,
         context: CrawlContext,
         hosts: HostTable,
-        number: int,
-        records: AddressRecords,
+        place: ShardPlace,
+        engine: ClusterEngine,
+        generation: int,
         has_pages: Callable[[], bool],
     ) -> None:
-        """`has_pages` returns whether pages of the shard wait."""
+        """`generation` is that of the lease; `has_pages` tells whether pages of the shard wait."""
         self._context, self._pacing, self._has_pages = context, hosts.addresses, has_pages
-        self._number, self._records = number, records
+        self._place, self._engine, self._generation = place, engine, generation
         self._hosts = hosts
         self._parts: dict[str, int] = {}
         self._shared: set[str] = set()  # addresses that other shards ask as well
@@ -133,7 +97,8 @@ class ShardAddresses:
     async def run(self) -> None:
         """Examine the records of wanted and notified addresses, for ever."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._records.listen(self._to_examine.put_nowait))
+            topic = f"{LOOK_PREFIX}{self._place.number}."
+            group.create_task(listen(self._engine, topic, self._hear))
             group.create_task(self._examine_again())
             while True:
                 name = await self._to_examine.get()
@@ -142,6 +107,11 @@ class ShardAddresses:
                 else:
                     self._examining[name] = False
                     group.create_task(self._examine_until_done(name))
+
+    def _hear(self, said: KeyEntry) -> None:
+        name = (said.value or b"").decode(errors="replace")
+        if len(name) <= _LONGEST_NAME:
+            self._to_examine.put_nowait(name)
 
     async def _examine_again(self) -> None:
         """Examine shared addresses that are unused here, or of which we have no part, for ever.
@@ -176,34 +146,44 @@ class ShardAddresses:
 
     async def _examine(self, name: str) -> None:
         """Take a free part of the address, or give up what exceeds an even part."""
+        key, number = f"{ADDRESS_PREFIX}{quote(name, safe=':')}", self._place.number
         while True:
-            parts, revision = await self._records.read(name)
-            own, generation = parts.get(self._number), self._records.generation
-            if own is not None and own.generation > generation:
+            entry, parts = await until_answered(partial(self._engine.get, key)), NO_PARTS
+            if (record := AddressRecord.of(entry)) is not None:
+                parts = record.parts
+            if (last := max(parts, default=0)) >= self._place.of:
+                raise RecordError(f"the cluster's key {key} names shard {last}")
+            own = parts.get(number)
+            if own is not None and own.generation > self._generation:
                 self._use(name, {})
                 return  # another process has the shard now
             is_used = self._is_used(name)
-            new_parts = with_own_part(parts, self._number, generation, is_used=is_used)
+            new_parts = with_own_part(parts, number, self._generation, is_used=is_used)
             if own is None and not is_used:
                 return
-            new_own = new_parts.get(self._number)
+            new_own = new_parts.get(number)
             # Our use is reduced before the record is written: others may take the part at once.
             if new_own is None or new_own.part < self._parts.get(name, 0):
                 self._use(name, new_parts)
                 while not self._pacing.is_within_share(name):
                     await asyncio.sleep(_CHECK_S)
-            if await self._records.write(name, new_parts, revision):
+            content, revision = (
+                AddressRecord(parts=new_parts).pack(),
+                entry.revision if entry else 0,
+            )
+            with suppress(KeyTaken):  # else another shard was quicker
+                await until_answered(partial(self._engine.update, key, content, revision))
                 break
         self._use(name, new_parts)
-        if shards := shards_to_notify(new_parts, self._number):
-            await self._records.notify(name, shards)
+        for shard in shards_to_notify(new_parts, number):
+            await self._engine.broadcast(f"{LOOK_PREFIX}{shard}.at", name.encode())
 
     def _use(self, name: str, parts: AddressParts) -> None:
-        if self._number not in parts:
+        if self._place.number not in parts:
             self._parts.pop(name, None)
             self._shared.discard(name)
         else:
-            self._parts[name] = parts[self._number].part
+            self._parts[name] = parts[self._place.number].part
             (self._shared.add if len(parts) > 1 else self._shared.discard)(name)
         now = self._context.clock.now()
         self._pacing.change_share(name, now)

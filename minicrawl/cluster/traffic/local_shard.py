@@ -16,8 +16,8 @@ from minicrawl.cluster.cash_threshold import TELL_S
 from minicrawl.cluster.channels.batches import BatchError, Transfer
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
+from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.shared_settings import refuse_what_needs_one_machine
-from minicrawl.cluster.traffic.addresses import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
 from minicrawl.crawl.start.opening import FIRST_SEEDS
@@ -45,7 +45,9 @@ class ClusterShard(NamedTuple):
 
     place: ShardPlace
     exchange: BatchExchange
-    addresses: AddressRecords
+    engine: ClusterEngine
+    generation: int
+    """Generation of the lease, with which parts of addresses are taken."""
     replica: StoreReplica | None = None
     """Replica that gets each commit before it counts."""
     posting: Posting = Posting()
@@ -98,6 +100,9 @@ class ClusterShard(NamedTuple):
 class LocalShard:
     """The shard of a crawl, as its recorder sees it; the `channels.PageView` of its frontier."""
 
+    long_pause_s = 0.0
+    """0: shards move quickly, so every pause must be stored for the next process."""
+
     def __init__(self, recorder: Recorder, setup: ClusterShard) -> None:
         """`recorder` has loaded the store."""
         frontier, place = recorder.frontier, setup.place
@@ -110,7 +115,7 @@ class LocalShard:
         self.looked_up: PagesByUrl = NO_PAGES
         """Known pages of the batch to be posted next."""
         self.core = Shard(place.number, frontier.books, self, setup.posting, frontier.channels)
-        self.began = monotonic()
+        self.began = self.others_asked_until = monotonic()  # until then others may have crawled it
         self.core.outbox.restore(self.began, frontier.channels.unsent)
         self.met_foreign: Callable[[Sequence[int]], None] = lambda _pages: None
         """Called with new foreign pages."""
@@ -142,16 +147,6 @@ class LocalShard:
             pages.update(zip(urls, meeting.pages, strict=True))
             born += len(meeting.urls)
         return [pages[transfer.url] for transfer in transfers], born
-
-    @property
-    def others_asked_until(self) -> float:
-        """Time until which another process may have crawled the shard."""
-        return self.began
-
-    @property
-    def long_pause_s(self) -> float:
-        """0: shards move quickly, so every pause must be stored for the next process."""
-        return 0.0
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:
         """Return the view of other shards, for a crawl loop that begins."""

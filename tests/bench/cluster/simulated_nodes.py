@@ -18,8 +18,8 @@ from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketc
 from minicrawl.cluster.channels import audit
 from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
-from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
+from minicrawl.cluster.traffic.pots import levelling_transfers
 from tests.bench.cluster.simulated_shard import CrawledShard
 
 HEADROOM = 2

@@ -10,12 +10,7 @@ from typing import Any, cast
 import pytest
 
 from minicrawl import Event, Warned
-from minicrawl.cluster.traffic.addresses import (
-    ADDRESS_PREFIX,
-    IDLE_S,
-    AddressRecords,
-    ShardAddresses,
-)
+from minicrawl.cluster.traffic.addresses import ADDRESS_PREFIX, IDLE_S, ShardAddresses
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.addresses import FIRST, AddressPacing, address_delay
 from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
@@ -46,11 +41,11 @@ class Holder:
         clock = SimpleNamespace(now=lambda: self.now)
         self.pace = CrawlPace(politeness, cast(Any, clock))
         self.has_pages = True
-        records = AddressRecords(FakeEngine(servers), ShardPlace(shard, SHARDS), generation)
         context = SimpleNamespace(clock=clock, emit=self.heard.append, wake=lambda: None)
         hosts = SimpleNamespace(addresses=self.pacing, pace=self.pace)
         self.addresses = ShardAddresses(
-            cast(Any, context), cast(Any, hosts), shard, records, lambda: self.has_pages
+            *(cast(Any, context), cast(Any, hosts), ShardPlace(shard, SHARDS)),
+            *(FakeEngine(servers), generation, lambda: self.has_pages),
         )
         self.task = asyncio.create_task(self.addresses.run())
 

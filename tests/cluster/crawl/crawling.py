@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl import Crawl, Reason, Settings, State
-from minicrawl.cluster.cash_threshold import fetched_together, has_ended
 from minicrawl.cluster.channels.audit import Statement, statement_of
 from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.conclusions import fetched_together, has_ended
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.traffic.addresses import AddressRecords
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.demo.server import DemoServer
@@ -94,7 +93,8 @@ class ShardedCrawl:
         setup = ClusterShard(
             place,
             exchange,
-            AddressRecords(FakeEngine(self.servers), place, 1),
+            FakeEngine(self.servers),
+            1,
             posting=QUICK,
             tell_s=TELL_S,
             tells_importance="until" in self._settings,

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from minicrawl import Crawl, Event, Reason, State, Warned
-from minicrawl.cluster.cash_threshold import gathered_together
 from minicrawl.cluster.channels.audit import faults, under_way
-from minicrawl.cluster.traffic.addresses import AddressRecords
+from minicrawl.cluster.conclusions import gathered_together
 from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
@@ -247,7 +246,7 @@ def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None
 def test_a_store_keeps_its_shard_and_the_number_of_shards(crawl: ShardedCrawl) -> None:
     asyncio.run(crawl.run())
     place = ShardPlace(1, SHARDS + 1)
-    setup = ClusterShard(place, crawl.held[1], AddressRecords(FakeEngine(), place, 1))
+    setup = ClusterShard(place, crawl.held[1], FakeEngine(), 1)
     other = Crawl((), crawl.settings(crawl.store(1)), shard=setup)
     with pytest.raises(UsageError, match="shards 3, not shards 4"):
         other.run()

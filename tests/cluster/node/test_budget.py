@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.cluster.engine import Fenced
-from minicrawl.cluster.node.shared_budget import SharedBudget
-from minicrawl.cluster.page_budget import (
+from minicrawl.cluster.node.page_budget import (
     AHEAD_PARTS,
     AHEAD_S,
     LEAST_AHEAD,
@@ -18,6 +17,7 @@ from minicrawl.cluster.page_budget import (
     ahead_s,
     new_grants,
 )
+from minicrawl.cluster.node.shared_budget import SharedBudget
 from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.assignment import assignment, shards_to_notify, with_own_part
+from minicrawl.cluster.node.assignment import assignment
 from minicrawl.cluster.records import (
     MOST_BYTES,
     WHOLE,
@@ -15,6 +15,7 @@ from minicrawl.cluster.records import (
     KeyEntry,
     RecordError,
 )
+from minicrawl.cluster.traffic.address_parts import shards_to_notify, with_own_part
 
 NAMES = st.sampled_from([f"node-{number}" for number in range(9)])
 ROOMS = st.dictionaries(NAMES, st.integers(0, 30), max_size=6)

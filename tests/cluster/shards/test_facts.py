@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.cluster.cash_threshold import fetched_together, gathered_together, has_ended
+from minicrawl.cluster.conclusions import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.records import MOST_BYTES, KeyEntry, RecordError, ShardFacts
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT

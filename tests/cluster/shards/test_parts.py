@@ -33,8 +33,8 @@ from minicrawl.cluster.channels.outbox import (
     UnpostedBatches,
     exchange_interval_s,
 )
-from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import ShardFacts
+from minicrawl.cluster.traffic.pots import levelling_transfers
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels, ShardPlace, shard_of
 from minicrawl.opic.ledger.money import UNIT

@@ -12,15 +12,7 @@ from typing import Any
 import numpy as np
 
 from minicrawl.cluster import records
-from minicrawl.cluster.assignment import shards_to_notify, with_own_part
-from minicrawl.cluster.cash_threshold import (
-    TELL_S,
-    cash_threshold,
-    fetched_together,
-    gathered_together,
-    has_ended,
-    pages_to_admit,
-)
+from minicrawl.cluster.cash_threshold import TELL_S, cash_threshold, pages_to_admit
 from minicrawl.cluster.channels.batches import (
     MOST_TRANSFERS,
     BatchError,
@@ -29,11 +21,11 @@ from minicrawl.cluster.channels.batches import (
     pack,
     unpack,
 )
+from minicrawl.cluster.conclusions import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.leases import ClusterView, plan
 from minicrawl.cluster.overview import ClusterWatch
-from minicrawl.cluster.page_budget import levelling_transfers
 from minicrawl.cluster.records import (
     WHOLE,
     AddressPart,
@@ -54,6 +46,8 @@ from minicrawl.cluster.replica.entries import (
     unpack_entry,
 )
 from minicrawl.cluster.shared_settings import TermsRecord
+from minicrawl.cluster.traffic.address_parts import shards_to_notify, with_own_part
+from minicrawl.cluster.traffic.pots import levelling_transfers
 from minicrawl.errors import UsageError
 from minicrawl.json_values import to_json
 from tests.cluster.fake_engine import FakeEngine
