@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
 
+from minicrawl.cluster import records
 from minicrawl.cluster.access import cancelled
 from minicrawl.cluster.cash_threshold import TELL_S, cash_threshold, pages_to_admit
 from minicrawl.cluster.conclusions import fetched_together
@@ -17,20 +18,7 @@ from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.node.following import follow, listen
 from minicrawl.cluster.node.leases import BEAT_S, ClusterView
 from minicrawl.cluster.node.presence import lease_clock
-from minicrawl.cluster.records import (
-    FOLLOWED,
-    NODE_PREFIX,
-    STATE_KEY,
-    TERMS_KEY,
-    TOLD_PREFIX,
-    WORKERS_PREFIX,
-    CrawlActivity,
-    DesiredValue,
-    KeyEntry,
-    RecordError,
-    ShardFacts,
-    StateRecord,
-)
+from minicrawl.cluster.records import CrawlActivity, KeyEntry, RecordError, ShardFacts, StateRecord
 from minicrawl.cluster.server_versions import ServerFacts
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.terms import NO_CRAWL
@@ -98,17 +86,17 @@ class CrawlView:
     def hear(self, entry: KeyEntry) -> None:
         """Process the current value of a key. Raises RecordError."""
         key = entry.key
-        if key.startswith(WORKERS_PREFIX):
-            node = key.removeprefix(WORKERS_PREFIX)
-            if (desired := DesiredValue.of(entry)) is None:
+        if key.startswith(records.WORKERS_PREFIX):
+            node = key.removeprefix(records.WORKERS_PREFIX)
+            if (desired := records.DesiredValue.of(entry)) is None:
                 self.workers.pop(node, None)
             else:
                 self.workers[node] = desired.value
-        elif key == STATE_KEY and (state := StateRecord.of(entry)) is not None:
+        elif key == records.STATE_KEY and (state := StateRecord.of(entry)) is not None:
             self.hear_state(state, entry.revision)
-        elif key == TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
+        elif key == records.TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
             self.limits, self.terms = terms.limits, terms
-        elif key.startswith(TOLD_PREFIX):
+        elif key.startswith(records.TOLD_PREFIX):
             # Invalid facts of a shard are ignored: older ones do no harm.
             run = key.split(".")[1]
             with suppress(RecordError):
@@ -145,8 +133,9 @@ class ClusterWatch:
         self._following: list[asyncio.Task[None]] = []
 
     async def begin(self) -> None:
-        jobs = [follow(self._engine, prefix, self.hear) for prefix in (*FOLLOWED, TOLD_PREFIX)]
-        jobs.append(listen(self._engine, TOLD_PREFIX, self.hear))
+        prefixes = (*records.FOLLOWED, records.TOLD_PREFIX)
+        jobs = [follow(self._engine, prefix, self.hear) for prefix in prefixes]
+        jobs.append(listen(self._engine, records.TOLD_PREFIX, self.hear))
         self._following = [asyncio.create_task(job) for job in jobs]
 
     async def end(self) -> None:
@@ -154,14 +143,14 @@ class ClusterWatch:
 
     async def look(self) -> ClusterStatus:
         """Return the status, once each node has beaten or counts as silent."""
-        for prefix in FOLLOWED:
+        for prefix in records.FOLLOWED:
             await self._read(prefix, -inf)
-        await self._read(f"{TOLD_PREFIX}{self.crawl.state.run}.", -inf)
+        await self._read(f"{records.TOLD_PREFIX}{self.crawl.state.run}.", -inf)
         ends_at = (now := lease_clock()) + LOOK_S
         while now < ends_at and len(self._view.live(now)) < len(self._view.nodes):
             await asyncio.sleep(_POLL_S)
             now = lease_clock()
-            await self._read(NODE_PREFIX, now)
+            await self._read(records.NODE_PREFIX, now)
         return self.status(now)
 
     async def until_over(self, run: int, show: Callable[[ClusterStatus], None]) -> ClusterStatus:

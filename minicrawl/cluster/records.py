@@ -233,8 +233,6 @@ class ShardFacts(Record):
     """Turns of pages and hosts in progress."""
     waiting: int = 0
     """Unread pages, without those that wait for a shorter path."""
-    outbox: int = 0
-    """Foreign pages in the outbox."""
     pot: Atoms = 0
     entry: int = 0
     """The last confirmed entry of the shard's log."""
@@ -253,8 +251,7 @@ class ShardFacts(Record):
     discovery: float = 0
     """New pages per reading, of late."""
     sketch: Mapping[int, int] = field(default_factory=dict)
-    """Histogram of the richest waiting pages that may be requested soon, from `assignment.sketch`.
-    """
+    """Histogram of the richest waiting pages that may be requested soon (`cash_threshold`)."""
     sent: Mapping[int, int] = field(default_factory=dict)
     """Number of the last batch sent, by receiver."""
     received: Mapping[int, int] = field(default_factory=dict)

@@ -209,7 +209,6 @@ class ShardCrawl:
         ledger = frontier.ledger
         waiting, now = ledger.unread, time.monotonic()
         traffic.tell_of_shorter_ways()
-        outbox = len(core.outbox)
         slots = self._context.settings.politeness.concurrency
         # The sketch has the latest keys. With older ones the queue could offer a page below the
         # threshold again and again, and never the one above it.
@@ -231,7 +230,6 @@ class ShardCrawl:
             fetched=int(number("fetched")),
             under_way=self._crawler.turns,
             waiting=waiting,
-            outbox=outbox,
             pot=ledger.virtual_page.pot,
             entry=0 if (replica := self._shard.setup.replica) is None else replica.last,
             pace=self._pace.now(number("requests"), now),
@@ -243,7 +241,7 @@ class ShardCrawl:
             has_choice=self.level is not None and self.level.has_choice,
             sent={other: end.number for other, end in core.channels.sent.items()},
             received={other: end.number for other, end in core.channels.received.items()},
-            is_idle=self._is_empty and is_safe and not waiting and not outbox,
+            is_idle=self._is_empty and is_safe and not waiting and not core.outbox,
             wants_pages=self._wants_pages,
         )
 

@@ -8,17 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from minicrawl.cluster import records
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.records import (
-    DRAIN_PREFIX,
-    NODE_PREFIX,
-    STATE_KEY,
-    TERMS_KEY,
-    WORKERS_PREFIX,
-    CrawlActivity,
-    DesiredValue,
-    StateRecord,
-)
+from minicrawl.cluster.records import CrawlActivity, DesiredValue, StateRecord
 from minicrawl.cluster.terms import state_of, terms_of
 from minicrawl.config.sources import Given
 from minicrawl.config.table import BY_NAME
@@ -31,9 +23,9 @@ async def drain(engine: ClusterEngine, node: str, *, undo: bool = False) -> None
     """Make the node give up all its shards and take no others, or let it take some again."""
     await _refuse_unknown_node(engine, node)
     if undo:
-        await engine.delete(f"{DRAIN_PREFIX}{node}")
+        await engine.delete(f"{records.DRAIN_PREFIX}{node}")
     else:
-        await engine.put(f"{DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
+        await engine.put(f"{records.DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
 
 
 async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
@@ -41,7 +33,7 @@ async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
     await _refuse_unknown_node(engine, node)
     if not 0 <= workers <= MOST_WORKERS:
         raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
-    await engine.put(f"{WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
+    await engine.put(f"{records.WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
 
 
 async def _change(
@@ -56,7 +48,7 @@ async def _change(
     if only is not None and state.doing != only:
         return state
     changed = replace(state, doing=after, reason="by the user")
-    await engine.update(STATE_KEY, changed.pack(), revision)
+    await engine.update(records.STATE_KEY, changed.pack(), revision)
     return changed
 
 
@@ -72,7 +64,7 @@ async def set_pages(engine: ClusterEngine, given: object) -> None:
     pages = Given(given, "pages", " ").read_as(BY_NAME["pages"])
     terms, revision = await terms_of(engine)
     changed = replace(terms, settings={**terms.settings, "pages": pages})
-    await engine.update(TERMS_KEY, changed.pack(), revision)
+    await engine.update(records.TERMS_KEY, changed.pack(), revision)
 
 
 REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
@@ -84,7 +76,8 @@ REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
 
 
 async def _refuse_unknown_node(engine: ClusterEngine, node: str) -> None:
-    names = [record.key.removeprefix(NODE_PREFIX) for record in await engine.keys(NODE_PREFIX)]
+    entries = await engine.keys(records.NODE_PREFIX)
+    names = [entry.key.removeprefix(records.NODE_PREFIX) for entry in entries]
     if node not in names:
         known = ", ".join(names) or "none"
         raise UsageError(f"no node named {node} is in this cluster; there are: {known}")

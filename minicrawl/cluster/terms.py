@@ -15,19 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from minicrawl import __version__
+from minicrawl.cluster import records
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
-from minicrawl.cluster.records import (
-    LEASE_PREFIX,
-    STATE_KEY,
-    TERMS_KEY,
-    TOLD_PREFIX,
-    CrawlActivity,
-    LeaseRecord,
-    Record,
-    RecordError,
-    ShardFacts,
-    StateRecord,
-)
+from minicrawl.cluster.records import CrawlActivity, Record, RecordError, ShardFacts, StateRecord
 from minicrawl.cluster.shared_settings import (
     LIVE,
     OF_A_RUN,
@@ -62,7 +52,7 @@ async def start_or_join(
     settings, own = settings_of_crawl(loaded), settings_of_node(loaded)
     urls = (canonical_seed(seed, strip_marks=False) or seed for seed in seeds)
     named = list(dict.fromkeys(urls))
-    if await engine.get(TERMS_KEY) is None:
+    if await engine.get(records.TERMS_KEY) is None:
         if not named:
             raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
         identity = token_hex(8)
@@ -94,7 +84,7 @@ async def start_or_join(
     changed = await _joined(engine, terms, settings, named, is_over=state.is_over)
     check_terms(changed, own)
     if changed != before:
-        await engine.update(TERMS_KEY, changed.pack(), revision)
+        await engine.update(records.TERMS_KEY, changed.pack(), revision)
     if state.is_over:
         ends = [await last_told(engine, shard, state.run) for shard in range(terms.shards)]
         again = StateRecord(
@@ -103,7 +93,7 @@ async def start_or_join(
             reason="",
             fetched=max(state.ended_with, sum(facts.fetched for _, facts in ends)),
         )
-        await engine.update(STATE_KEY, again.pack(), state_revision)
+        await engine.update(records.STATE_KEY, again.pack(), state_revision)
     return changed
 
 
@@ -112,14 +102,14 @@ async def begin_crawl(
 ) -> bool:
     """Write the terms. Return False if another caller has begun the crawl meanwhile."""
     await _put_seeds(engine, terms.seeds, seeds)
-    free = LeaseRecord(node="", session="", generation=0)
+    free = records.LeaseRecord(node="", session="", generation=0)
     # Leases are created here so that nodes update them, and do not race to create them.
-    leases = {f"{LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}
-    for key, record in {STATE_KEY: state, **leases}.items():
+    leases = {f"{records.LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}
+    for key, record in {records.STATE_KEY: state, **leases}.items():
         with suppress(KeyTaken):  # left by a caller that was killed here, or that begins it now
             await engine.update(key, record.pack(), 0)
     try:
-        await engine.update(TERMS_KEY, terms.pack(), 0)
+        await engine.update(records.TERMS_KEY, terms.pack(), 0)
     except KeyTaken:
         await engine.delete_object(terms.seeds)
         return False
@@ -177,7 +167,7 @@ async def wait_for_terms(engine: ClusterEngine, notice: Callable[[], None]) -> T
     `notice` is called once if that takes long.
     """
     looks = 0
-    while await engine.get(TERMS_KEY) is None:
+    while await engine.get(records.TERMS_KEY) is None:
         looks += 1
         if looks == _NOTICED_LOOK:
             notice()
@@ -188,11 +178,11 @@ async def wait_for_terms(engine: ClusterEngine, notice: Callable[[], None]) -> T
 
 
 async def terms_of(engine: ClusterEngine) -> tuple[TermsRecord, int]:
-    return await _of_crawl(engine, TERMS_KEY, TermsRecord)
+    return await _of_crawl(engine, records.TERMS_KEY, TermsRecord)
 
 
 async def state_of(engine: ClusterEngine) -> tuple[StateRecord, int]:
-    return await _of_crawl(engine, STATE_KEY, StateRecord)
+    return await _of_crawl(engine, records.STATE_KEY, StateRecord)
 
 
 async def _of_crawl(engine: ClusterEngine, key: str, kind: type[R]) -> tuple[R, int]:
@@ -209,7 +199,7 @@ async def last_told(engine: ClusterEngine, shard: int, run: int) -> tuple[int, S
     Without any, the facts are those of a shard that has done nothing, in run 0.
     """
     for earlier in range(run, -1, -1):
-        entry = await engine.get(f"{TOLD_PREFIX}{earlier}.{shard}")
+        entry = await engine.get(f"{records.TOLD_PREFIX}{earlier}.{shard}")
         with suppress(RecordError):
             if (facts := ShardFacts.of(entry)) is not None:
                 return earlier, facts

@@ -90,12 +90,10 @@ def deal(path: Path, folder: Path, shards: int, progress: Progress = unreported)
         for shard in np.unique(owner_of_page).tolist():
             stores[shard] = store = folder / f"shard-{shard}.db"
             dealt = DealtShard(whole, owner_of_page == shard, host_of)
-            table = _DealtPages(
-                *(whole, dealt),
-                whole.totals._replace(
-                    recorded=clocks[shard], pot=pots[shard], virtual=remainders[shard]
-                ),
+            totals = whole.totals._replace(
+                recorded=clocks[shard], pot=pots[shard], virtual=remainders[shard]
             )
+            table = _DealtPages(whole, dealt, totals)
             counters = {name: known[name] for name in _SAME if name in known}
             counters |= {name: parts[shard] for name, parts in sums.items()}
             if (end := tables.archive_end(connection)) is not None:

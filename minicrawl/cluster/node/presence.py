@@ -37,7 +37,7 @@ class NodePresence:
     ) -> None:
         self._engine, self._beats, self._now = engine, beats, now
         self.name, self.record = name, record
-        self._revision = 0
+        self._key, self._revision = f"{NODE_PREFIX}{name}", 0
         self._under_way: dict[str, asyncio.Task[None]] = {}
         self._began: dict[int, float] = {}
         self._answers = 0
@@ -49,10 +49,6 @@ class NodePresence:
     @property
     def me(self) -> tuple[str, str]:
         return self.name, self.record.session
-
-    @property
-    def _key(self) -> str:
-        return f"{NODE_PREFIX}{self.name}"
 
     def began(self, said: BeatRecord | NodeRecord) -> float | None:
         """Return when this beat was sent, or None if it is not one of our recent ones."""

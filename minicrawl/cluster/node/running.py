@@ -5,7 +5,6 @@ Law: two nodes never share a folder.
 
 import asyncio
 import fcntl
-import os
 import platform
 import shutil
 from collections.abc import Iterator, Mapping
@@ -131,10 +130,10 @@ def _locked(folder: Path) -> Iterator[None]:
     """Keep other nodes out of the folder. The lock ends with the process, even if it is killed."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        lock = (folder / _LOCK).open("ab")
     except OSError as error:
         raise UsageError(f"--folder {folder}: {error.strerror}") from None
-    try:
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -142,5 +141,3 @@ def _locked(folder: Path) -> Iterator[None]:
                 f"another node keeps its shards in {folder}: give a --folder"
             ) from None
         yield
-    finally:
-        os.close(lock)

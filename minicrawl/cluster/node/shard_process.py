@@ -93,14 +93,13 @@ class ShardProcess:
 
     async def yield_pages(self) -> int | None:
         """Begin no more requests. Return the pages fetched, those under way included."""
-        try:
+        spent = None
+        with suppress(ChildLost):
             spent = await self._process.call(ShardCommand.YIELD, None)
-        except ChildLost:
+        if not isinstance(spent, int) or self._orders is None:
             return None
-        if isinstance(spent, int) and self._orders is not None:
-            self._orders = replace(self._orders, pages=spent)
-            return spent
-        return None
+        self._orders = replace(self._orders, pages=spent)
+        return spent
 
     async def stop(self) -> ShardEnd:
         """End after the requests under way, with all results committed to the log."""
@@ -113,10 +112,8 @@ class ShardProcess:
         await asyncio.wait((self._end,))
 
     async def _tell(self, command: ShardCommand, argument: object) -> None:
-        try:
+        with suppress(ChildLost):  # `end` reports it
             await self._process.feed(command, argument)
-        except ChildLost:
-            return  # `end` reports it
 
     async def _run(self) -> ShardEnd:
         try:

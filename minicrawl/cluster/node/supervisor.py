@@ -21,6 +21,7 @@ crawl has ended.
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,11 +130,10 @@ class ShardSupervisor:
         if lease is not None and self._view.is_mine(shard, name, session):
             free = LeaseRecord(node=name, session="", generation=lease.record.generation)
             try:
-                self._view.hear_lease(shard, free, await self._write(shard, free))
+                with suppress(KeyTaken):  # another node has taken it meanwhile
+                    self._view.hear_lease(shard, free, await self._write(shard, free))
             except EngineUnavailable:
                 return  # tried again in the next round
-            except KeyTaken:
-                pass  # another node has taken it meanwhile
         self._shards.pop(shard, None)
 
     async def _write(self, shard: int, record: LeaseRecord) -> int:
