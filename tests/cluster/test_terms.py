@@ -160,8 +160,8 @@ async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
 async def test_a_node_refers_to_earlier_archives_in_its_web_archives_only(
     engine: FakeEngine, tmp_path: Path
 ) -> None:
-    keeping = {"dedupe_with": __file__, "keep": "pages"}
-    with pytest.raises(UsageError, match="--warc .*cluster gather"):
+    keeping: dict[str, Any] = {"dedupe_with": __file__, "keep": "pages"}
+    with pytest.raises(UsageError, match=r"--warc .*cluster gather"):
         await start_or_join(engine, given(**keeping), SEEDS)
     begun = await start_or_join(engine, given(**keeping, warc=tmp_path), SEEDS)
     assert begun.settings == {**USUAL, "keep": "pages"}
