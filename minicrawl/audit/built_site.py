@@ -18,14 +18,13 @@ from urllib.parse import quote, unquote, urlsplit
 if TYPE_CHECKING:
     import httpx
 
-LOCAL = "http://localhost/"
 _MOVED, _MISSING = 301, 404
 
 
 class BuiltSite:
     """Answers requests from the files of a folder."""
 
-    def __init__(self, folder: Path, base: str = LOCAL) -> None:
+    def __init__(self, folder: Path, base: str) -> None:
         self._folder, self.base = folder.resolve(), f"{base.rstrip('/')}/"
 
     def file_of(self, url: str) -> Path | None:

@@ -164,10 +164,10 @@ def audit(
 
 def _fails(fail_on: Sequence[str], audit: SiteAudit, change: AuditChange | None) -> bool:
     """Return True if there is an issue that the user does not accept."""
-    found = {one.check.severity for one in audit.found if one.count}
-    accepted = {"warning": {"error", "warning"}, "error": {"error"}}
-    has_new = change is not None and change.counts["new"] > 0
-    return any(has_new if name == "new" else found & accepted[name] for name in fail_on)
+    kinds = {one.check.severity for one in audit.found if one.count}
+    kinds |= {"warning"} if "error" in kinds else set()  # an error is worse
+    kinds |= {"new"} if change is not None and change.counts["new"] else set()
+    return not kinds.isdisjoint(fail_on)
 
 
 def _show_causes(audit: SiteAudit, count: int) -> None:

@@ -35,6 +35,8 @@ class Detector(NamedTuple):
     needs: str = MARKUP
     shows: Measure | None = None
     group: causes.Group = causes.by_template
+    fact: str = ""
+    """Name of the fact of a page that it reads, for the place on the page."""
 
 
 def _of(name: str) -> Measure:
@@ -68,12 +70,12 @@ def under(name: str, least: int, *, or_none: bool = False) -> Detector:
 
 def more(name: str, than: int = 0) -> Detector:
     """Find pages where the number is above `than`."""
-    return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name))
+    return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name), fact=name)
 
 
 def has(flag: str) -> Detector:
     """Find pages where the flag is set."""
-    return Detector(lambda site: site.html & site.flag(flag))
+    return Detector(lambda site: site.html & site.flag(flag), fact=flag)
 
 
 def lacks(flag: str, among: str = "") -> Detector:
@@ -164,23 +166,28 @@ def canonical_elsewhere(site: AuditedSite) -> Mask:
     return site.html & (other | (target == UNKNOWN))
 
 
+def _ends(site: AuditedSite, pages: Column) -> Column:
+    """Return the pages that stand for those that a page names, such as / for /index.html."""
+    return np.where(pages >= 0, site.ends[np.maximum(pages, 0)], pages)
+
+
 def no_return(site: AuditedSite) -> Mask:
-    """Return pages with a language version that does not name them."""
+    """Return pages with a language version that does not name them, nor a copy of them."""
     pages, targets = (column.astype(np.int64) for column in site.alternates)
-    pairs = np.sort(pages * len(site) + targets)
+    pairs = np.sort(pages * len(site) + _ends(site, targets))
     is_read = (targets >= 0) & site.html[np.maximum(targets, 0)] & (targets != pages)
     pages, targets = pages[is_read], targets[is_read]
-    back = targets * len(site) + pages
+    back = targets * len(site) + site.ends[pages]
     places = np.minimum(np.searchsorted(pairs, back), len(pairs) - 1)
     return site.html & site.of(pages[pairs[places] != back])
 
 
 def no_way_back(site: AuditedSite) -> Mask:
-    is_alone, own = site.none(), np.arange(len(site), dtype=np.int32)
+    is_alone = site.none()
     for head, back in (("next", "prev"), ("prev", "next")):
-        target, returned = site.target(head), site.target(back)
+        target, returned = site.target(head), _ends(site, site.target(back))
         at = np.maximum(target, 0)
-        is_alone |= (target >= 0) & site.html[at] & (returned[at] != own)
+        is_alone |= (target >= 0) & site.html[at] & (returned[at] != site.ends)
     return is_alone & site.html
 
 

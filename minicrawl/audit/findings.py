@@ -143,8 +143,7 @@ class SiteAudit:
         """Return the first `count` causes; 0 is all."""
         counts, rows = Counter[str](), list[tuple[Any, ...]]()
         for order, finding in enumerate(self.found):
-            check = finding.check
-            severity = SEVERITIES.index(check.severity)
+            check, severity = finding.check, SEVERITIES.index(finding.check.severity)
             for causes in check.by.group(self.site, finding.pages) if finding.count else ():
                 counts[check.name] += len(causes.pages)
                 places = np.argsort(-causes.pages, kind="stable")[: count or None]
@@ -176,7 +175,7 @@ class SiteAudit:
                 (target,) = causes.names(np.array([at]))
                 read = markup(url) if number < _MOST_PLACED else ""
                 is_named = causes.scope in ("link", "file")
-                place = place_of(read, url, check.name, target if is_named else "")
+                place = place_of(read, url, check.name, target if is_named else "", check.by.fact)
                 what = check.name, causes.scope, target, check.remedy
                 named.append(Cause(check.severity, -pages, *what, url, place))
         return named

@@ -19,8 +19,6 @@ from typing import NamedTuple
 
 from minicrawl.errors import UsageError
 
-_COLUMNS = 4
-
 
 class Ignore(NamedTuple):
     """An issue that is accepted on the pages, or for the targets, that a pattern matches."""
@@ -36,9 +34,8 @@ def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        parts = line.split(maxsplit=_COLUMNS - 1)
         try:
-            issue, pattern, until, _ = parts
+            issue, pattern, until, _ = line.split(maxsplit=3)
             day = date.fromisoformat(until)
         except ValueError as error:
             expected = "write issue, pattern, day such as 2027-03-31, and reason"

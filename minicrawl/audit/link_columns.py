@@ -61,8 +61,7 @@ def link_columns(
     rank[snapshot.best] = np.arange(size, dtype=np.int32)
     is_of_a_kind = np.logical_or.reduce([*kinds.values()])
     is_https = np.array([origin.startswith("https:") for origin in snapshot.origins], np.bool_)
-    names = {name: place for place, name in enumerate(dict.fromkeys(snapshot.hosts))}
-    name_of = np.array([names[name] for name in snapshot.hosts], np.int32)
+    _, name_of = np.unique(snapshot.hosts, return_inverse=True)
     hosts = snapshot.host_of
     for block in page_links(snapshot, progress):
         chosen = is_giver[block.givers] & (block.givers != block.ends)

@@ -67,15 +67,13 @@ class UrlKeys:
 
     def __init__(self, snapshot: Snapshot) -> None:
         keys = url_numbers(snapshot, key_of)
-        self._order = np.argsort(keys, kind="stable").astype(np.int32)
-        self._sorted = keys[self._order]
+        order = np.argsort(keys, kind="stable").astype(np.int32)
+        self._order = np.append(order, np.int32(-1))
+        self._sorted = np.append(keys[order], np.iinfo(np.int64).max)
 
     def pages(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the page of each key, or -1."""
         places = np.searchsorted(self._sorted, keys)
-        places[places == len(self._sorted)] = 0
-        if not len(self._sorted):
-            return np.full(len(keys), -1)
         return np.where(self._sorted[places] == keys, self._order[places], -1)
 
 

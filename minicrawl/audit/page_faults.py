@@ -13,8 +13,9 @@ fault has a look-alike that is none:
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, href, unescaped
 from minicrawl.web.urls import canonical, host
@@ -71,6 +72,7 @@ hier|hier klicken|klicken sie hier|mehr|mehr lesen|weiterlesen|link|diese seite
 ici|cliquez ici|lire la suite|en savoir plus|aquí|haga clic aquí|leer más|qui|clicca qui
 """
 _VAGUE = frozenset(re.split(r"[|\n]", _VAGUE_TEXTS)) - {""}
+_HIDDEN_FRAME = re.compile(r"hidden|display:\s*none|(?:width|height)=[\"']?[01]\b")
 _UNTYPED = frozenset(("hidden", "submit", "button", "reset", "image"))
 _ERROR = re.compile(
     r"(?:fatal error|parse error|warning|notice|deprecated):\s.{1,300}?\sin\s\S+\.php"
@@ -142,18 +144,15 @@ def faults_of(
     `titles` are its title and main heading, `lang` the language that it declares, and `plain` its
     text in lower case.
     """
-    seen, words = _UNSEEN.sub("", markup), _WORD.findall(plain)
-    faults = Counter[str](words=len(words))
-    _count_anchors(faults, seen, url)
-    _count_tags(faults, seen)
+    seen, words = without_unseen(markup), _WORD.findall(plain)
+    faults = Counter(name for name, _ in placed_faults(seen, url))
+    faults["words"] = len(words)
     is_open = not url.startswith("https:")
     unneeded = {"secure"} if is_open else set[str]()
     for said, inside in _FORM.findall(seen):
         if re.search(r"""\btype\s*=\s*["']?password\b""", inside, re.IGNORECASE):
             is_get = attributes(said).get("method", "get").strip().lower() != "post"
             faults["open_password"] += is_open or is_get
-    ids = Counter(first or second or third for first, second, third in _ID.findall(seen))
-    faults["repeated_ids"] = sum(count > 1 for name, count in ids.items() if name)
     faults["listing"] = _LISTING.search(seen) is not None
     # Whatever is quoted is no fault. It is left out only where there seems to be one: seldom.
     if _is_in_another(lang, words) or any(mark in plain for mark in _ERROR_MARKS):
@@ -179,35 +178,51 @@ def _is_in_another(lang: str, words: Sequence[str]) -> bool:
     return most > max(_LEAST_USUAL * len(some), _MUCH_MORE_USUAL * usual[declared])
 
 
-def _count_anchors(faults: Counter[str], seen: str, url: str) -> None:
+def without_unseen(markup: str) -> str:
+    """Return markup with spaces in place of comments, scripts and styles."""
+    return _UNSEEN.sub(lambda unseen: " " * len(unseen[0]), markup)
+
+
+def placed_faults(seen: str, url: str) -> Iterator[tuple[str, int]]:
+    """Yield name and place of each fault of a link, a control, a frame, an image or an id."""
     for anchor in _ANCHOR.finditer(seen):
-        said, inside = anchor["said"], anchor["inside"]
+        at, said, inside = anchor.start(), anchor["said"], anchor["inside"]
         text = _TAGS.sub(" ", inside) if "<" in inside else inside
         text = " ".join(unescaped(text).split())
         is_link = anchor["tag"].lower() == "a"
         written = href(said)
         target = unescaped(written or "").strip()
         is_closed = seen.startswith("</", anchor.end())  # not by the start of another one
-        if is_closed and not text and (written is not None or not is_link):
-            faults["nameless"] += not _NAMED.search(said) and not _NAMED.search(inside)
-        if not is_link:
-            continue
-        scheme = target[:11].lower()
-        if scheme.startswith("javascript:") or (written is None and "onclick" in said.lower()):
-            faults["script_links"] += 1
-        elif scheme.startswith(("mailto:", "tel:")):
-            pattern = _MAIL if scheme[0] == "m" else _PHONE
-            faults["bad_contacts"] += not pattern.fullmatch(target) or target[-1] == ":"
-        elif target[:1] not in "/#?." and _BAD_LINK.match(target):
-            faults["bad_links"] += 1
-        elif _CAMPAIGN.search(target):
-            absolute = canonical(target, url)
-            faults["campaign_links"] += absolute is not None and host(absolute) == host(url)
-        if text.lower().strip(" .…>»→") in _VAGUE and target:
-            faults["vague_links"] += not _NAMED.search(said)
+        is_empty = is_closed and not text and (written is not None or not is_link)
+        if is_empty and not _NAMED.search(said) and not _NAMED.search(inside):
+            yield "nameless", at
+        if is_link and written is None and "onclick" in said.lower():
+            yield "script_links", at
+        elif is_link and (fault := _fault_of_target(target, url)):
+            yield fault, at
+        is_vague = is_link and target and text.lower().strip(" .…>»→") in _VAGUE
+        if is_vague and not _NAMED.search(said):
+            yield "vague_links", at
+    yield from _faults_of_tags(seen)
 
 
-def _count_tags(faults: Counter[str], seen: str) -> None:
+def _fault_of_target(target: str, url: str) -> str:
+    """Return the fault of the address of a link on the page at `url`; "" if it has none."""
+    scheme = target[:11].lower()
+    if scheme.startswith("javascript:"):
+        return "script_links"
+    if scheme.startswith(("mailto:", "tel:")):
+        pattern = _MAIL if scheme[0] == "m" else _PHONE
+        is_usable = pattern.fullmatch(unquote(target)) and target[-1] != ":"
+        return "" if is_usable else "bad_contacts"
+    if target[:1] not in "/#?." and _BAD_LINK.match(target):
+        return "bad_links"
+    absolute = canonical(target, url) if _CAMPAIGN.search(target) else None
+    is_own = absolute is not None and host(absolute) == host(url)
+    return "campaign_links" if is_own else ""
+
+
+def _faults_of_tags(seen: str) -> Iterator[tuple[str, int]]:
     labels = list(_LABEL.finditer(seen))
     labelled = {attributes(one[1]).get("for") for one in labels}
     inside = [(one.start(), one.end()) for one in labels]
@@ -215,10 +230,10 @@ def _count_tags(faults: Counter[str], seen: str) -> None:
     for tag in _TAG.finditer(seen):
         name, written = tag[1].lower(), tag[2].lower()
         if name == "img":
-            faults["unsized"] += "width" not in written and "height" not in written
+            fault, is_there = "unsized", "width" not in written and "height" not in written
         elif name == "iframe":
-            is_hidden = re.search(r"hidden|display:\s*none|(?:width|height)=[\"']?[01]\b", written)
-            faults["untitled_frames"] += not is_hidden and not _NAMED.search(written)
+            is_told = _HIDDEN_FRAME.search(written) or _NAMED.search(written)
+            fault, is_there = "untitled_frames", not is_told
         else:
             while place < len(inside) and inside[place][1] <= tag.start():
                 place += 1
@@ -226,7 +241,15 @@ def _count_tags(faults: Counter[str], seen: str) -> None:
             said = attributes(tag[2])
             is_named = _NAMED.search(tag[2]) or said.get("id", "") in labelled
             is_control = said.get("type", "text").strip().lower() not in _UNTYPED
-            faults["unlabelled"] += is_control and not is_within and not is_named
+            fault, is_there = "unlabelled", is_control and not is_within and not is_named
+        if is_there:
+            yield fault, tag.start()
+    ids = Counter[str]()
+    for element in _ID.finditer(seen):
+        name = next(filter(None, element.groups()), "")
+        ids[name] += 1
+        if name and ids[name] == 2:  # noqa: PLR2004  # further ones are the same fault
+            yield "repeated_ids", element.start()
 
 
 def data_gaps(data: Any) -> int:

@@ -1,11 +1,13 @@
 """The place of a fault on a page: line and tag.
 
-A fault with a target is where the page names the target; another one is at the tag that its check
-is about. A fault of the headers has no place in the markup.
+A fault with a target is where the page names the target, and a fault that was counted where it was
+first. Another one is at the tag that its check is about; one of the headers has no place.
 """
 
 import re
+from collections.abc import Iterator
 
+from minicrawl.audit.page_faults import placed_faults, without_unseen
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.urls import canonical
 
@@ -15,12 +17,12 @@ _NAMES_URL = re.compile(
     r"""([^"'\s<>)]++)""",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"<h([1-6])\b", re.IGNORECASE)
 _TAGS = (
     (r"title-|error-page", r"<title\b"),
     (r"description-", r"<meta\b[^>]*description"),
     (r"h1-", r"<h1\b"),
     (r"image-without-alt", r"<img\b(?![^>]*\salt\b)"),
-    (r"image-without-size", r"<img\b(?![^>]*\swidth\b)"),
     (r"language-", r"<html\b"),
     (r"viewport-|zoom-", r"<meta\b[^>]*viewport"),
     (r"charset-", r"<meta\b[^>]*charset"),
@@ -34,19 +36,22 @@ _TAGS = (
     (r"pagination-", r"<link\b[^>]*\b(?:next|prev)\b"),
     (r"mixed-", r"<(?!a\b)[^>]*http://"),
     (r"form-", r"<form\b"),
-    (r"heading-order", r"<h[2-6]\b"),
 )
-_TAG_OF = [(re.compile(names), re.compile(tag, re.IGNORECASE)) for names, tag in _TAGS]
 
 
-def place_of(markup: str, url: str, issue: str, target: str) -> str:
+def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> str:
     """Return the line of a fault of a page, from 1, and the tag there; "" if it is nowhere in it.
 
-    With a target, the place is where the page names it, if it does.
+    With a target, the place is where the page names it, if it does; else that of the fact.
     """
     at = _named_at(markup, url, target) if target else None
+    if at is None and fact:
+        seen = without_unseen(markup)
+        places = _skips(seen) if fact == "skips_heading" else placed_faults(seen, url)
+        at = next((place for name, place in places if name == fact), None)
     if at is None:
-        tags = (tag.search(markup) for names, tag in _TAG_OF if names.match(issue))
+        chosen = [tag for names, tag in _TAGS if re.match(names, issue)]
+        tags = (re.search(tag, markup, re.IGNORECASE) for tag in chosen)
         first = next(filter(None, tags), None)
         if first is None:
             return ""
@@ -56,6 +61,14 @@ def place_of(markup: str, url: str, issue: str, target: str) -> str:
     tag = " ".join(markup[begin : len(markup) if end < 0 else end + 1].split())
     shown = tag if len(tag) <= _LONGEST_TAG else f"{tag[: _LONGEST_TAG - 1]}…"
     return f"line {markup.count(chr(10), 0, at) + 1}: {shown}"
+
+
+def _skips(seen: str) -> Iterator[tuple[str, int]]:
+    level = 0
+    for heading in _HEADING.finditer(seen):
+        if int(heading[1]) > level + 1 > 1:
+            yield "skips_heading", heading.start()
+        level = int(heading[1])
 
 
 def _named_at(markup: str, url: str, target: str) -> int | None:

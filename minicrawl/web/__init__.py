@@ -13,6 +13,7 @@ documents       documents that are not HTML: plain text, Markdown, feeds, PDF
 sitemaps        sitemaps and feeds
 robots          robots.txt, and the uses of pages that a site allows or denies
 cookies         cookies, the jar that keeps them, and their files
+languages       codes of languages
 words           the words of a text
 signatures      signatures of texts, to find near-duplicates
 

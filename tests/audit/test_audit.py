@@ -210,3 +210,7 @@ def test_a_report_needs_no_room_beside_the_store(
     with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
         (section,) = report_sections(seen, lambda _share: None)
     assert section == ReportSection("Issues", "Not checked: it is full", (), (), 0)
+
+
+def test_every_check_says_what_is_wrong_and_what_to_do() -> None:
+    assert [check.name for check in CHECKS if not check.remedy or check.text.count(": ") != 1] == []

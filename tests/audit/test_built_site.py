@@ -96,6 +96,20 @@ def test_links_of_a_folder_to_other_sites_are_not_asked_and_that_is_said(
     assert "link-dead" not in skipped
 
 
+def test_a_page_is_named_by_any_of_its_addresses(
+    built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The next page names index.html, which is the page / under another name."""
+    for name, head, link in (
+        ("index.html", "<link rel=next href=beds>", ""),
+        ("beds.html", "<link rel=prev href=index.html>", "<a href=index.html>Start</a>"),
+    ):
+        text = (built / name).read_text()
+        (built / name).write_text(text.replace("</head>", f"{head}</head>") + link)
+    assert main(["audit", str(built), "--base", BASE, "--json"]) == 0
+    assert "pagination-without-return" not in capsys.readouterr().out
+
+
 def test_a_store_remembers_the_last_build(
     built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -169,6 +169,21 @@ class TestPlaces:
         place = place_of(markup, self.URL, issue, target)
         assert place.startswith(f"line {line}: <")
 
+    @pytest.mark.parametrize(
+        ("markup", "fact", "line"),
+        [
+            ("<h3>nav</h3>\n<h1>a</h1>\n<h4>b</h4>", "skips_heading", 3),
+            ("<!--\n<a href=/b></a>--><p>\n<a href=/c></a>", "nameless", 3),
+            ("<a href=/b>Terms</a>\n<a href=/c>here</a>", "vague_links", 2),
+            ("<a href='mailto:a@b.example'>a</a>\n<a href='mailto:a'>a</a>", "bad_contacts", 2),
+            ("<p id=a>\n<p id=b>\n<p id=a>", "repeated_ids", 3),
+            ("<label><input></label>\n<input>", "unlabelled", 2),
+            ("<iframe title=a></iframe>\n<iframe></iframe>", "untitled_frames", 2),
+        ],
+    )
+    def test_a_counted_fault_is_where_it_is_first(self, markup: str, fact: str, line: int) -> None:
+        assert place_of(markup, self.URL, "", "", fact).startswith(f"line {line}: <")
+
     @pytest.mark.parametrize("issue", ["csp-missing", "link-dead"])
     def test_what_is_not_in_the_markup_has_no_place(self, issue: str) -> None:
         assert place_of("<p>" + "<a href=x>" * 20_001, self.URL, issue, f"{HOST}/b") == ""

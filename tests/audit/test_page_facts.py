@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from minicrawl.audit.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of, is_known_language
+from minicrawl.audit.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of
 from minicrawl.audit.url_columns import plain_form
+from minicrawl.web.languages import is_known_language
 from tests.linear_time import expect_linear_reading
 
 URL = "https://a.example/page"
@@ -200,6 +201,8 @@ DATA = "<script type='application/ld+json'>%s</script>"
         ("<a href='httpd.html'>a</a><a href=www.html>a</a>", "bad_links", 0),
         ("<a href='mailto:'>a</a><a href='tel:'>b</a>", "bad_contacts", 2),
         ("<a href='tel:+49 30 (1)2-3;ext=4'>a</a>", "bad_contacts", 0),
+        ("<a href='mailto:me&#37;40a.example'>a</a>", "bad_contacts", 0),
+        ("<p id=a><p id=a><p id=a><p id=b><p id=''><p id=''>", "repeated_ids", 1),
         ("<a href=b><a href=c>c</a>", "nameless", 0),
         ("<a name=x></a><button></button>", "nameless", 1),
         ("<a href='?utm_source=a'>a</a><a href='/?mc_cid='>b</a>", "campaign_links", 2),
