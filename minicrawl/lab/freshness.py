@@ -146,7 +146,9 @@ class RereadWeb:
         self._pages = {str(page): page for page in range(web.graph.nodes)}
         self.sitemap, self._is_lying = sitemap, web.host % 2 > 0
         self.now = float(FIRST_DAY)
-        self._documents = [_document(page, self.now * DAY_S) for page in self._pages.values()]
+        at = self._today()
+        document = DocumentRow(0, "", 200, None, None, 0, False, at, at, 0, 0)
+        self._documents = [document._replace(page=page) for page in self._pages.values()]
         self._read_at = np.full(len(self._pages), self.now)
         self.changes_at = self.now + self._rng.exponential(1 / rates)
         """Time of each page's first change after its last reading."""
@@ -243,7 +245,3 @@ def next_of(refresh: RefreshScheduler) -> int | None:
     if host is not None:
         refresh.look_again(host)
     return page
-
-
-def _document(page: int, at: float) -> DocumentRow:
-    return DocumentRow(page, "", 200, None, None, 0, False, at, at, 0, 0)

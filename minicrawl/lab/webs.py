@@ -103,22 +103,13 @@ def copying_web(nodes: int, rng: Generator, habits: WebHabits = TYPICAL) -> Web:
     sources = np.repeat(np.arange(nodes), links)
     targets = np.empty_like(sources)
     is_inside = rng.random(len(sources)) < habits.inside
-    targets[is_inside] = _within_hosts(sources[is_inside], host, rng)
+    pages_by_host, sizes = np.argsort(host, kind="stable"), np.bincount(host)
+    own = host[sources[is_inside]]
+    places = (np.cumsum(sizes) - sizes)[own] + _drawn_below(sizes[own], rng)
+    targets[is_inside] = pages_by_host[places]
     targets[~is_inside] = _beyond_hosts(sources[~is_inside], rng, habits)
     numbers = host.astype(np.int32)
     return Web(_without_self_links(nodes, sources, targets), numbers, numbers)
-
-
-def _within_hosts(
-    sources: NDArray[np.int64], host: NDArray[np.int64], rng: Generator
-) -> NDArray[np.int64]:
-    """Return a random page of the source's host for each link."""
-    pages_by_host = np.argsort(host, kind="stable")
-    sizes = np.bincount(host)
-    first_place = np.cumsum(sizes) - sizes
-    own = host[sources]
-    places: NDArray[np.int64] = first_place[own] + _drawn_below(sizes[own], rng)
-    return pages_by_host[places]
 
 
 def _beyond_hosts(

@@ -42,7 +42,6 @@ from array import array
 from collections.abc import Iterable, Mapping
 from itertools import chain
 from math import log, log1p, sqrt
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,14 +93,6 @@ class _Means:
         return sums, counts
 
 
-class Signal(NamedTuple):
-    """Signal of the value of a page: the mean of the pages that it rests on, and their number."""
-
-    name: str
-    mean: float
-    pages: int
-
-
 class ValueEstimate:
     """Estimate of the values of all pages, which learns from each page that is read."""
 
@@ -109,8 +100,8 @@ class ValueEstimate:
         """`traits` has hashes of folder and word for each page: see `traits_of`."""
         self._siblings, self._traits = siblings, traits
         self._link_sums, self._link_counts = array("H"), bytearray()
-        self._groups, self._hosts = _Means(), _Means()
-        self._folders, self._words = _Means(_SLOTS), _Means(_SLOTS)
+        self._means = {"groups": _Means(), "hosts": _Means()}
+        self._means |= {"folders": _Means(_SLOTS), "words": _Means(_SLOTS)}
         self._read = self._sum = self._squares = self._gain = self._chance = self._farthest = 0.0
         self._weights = np.array([0.0] + [_FIRST_WEIGHT] * len(SIGNALS))
         self._gradients = np.full(1 + len(SIGNALS), _ACCUMULATED)
@@ -140,10 +131,10 @@ class ValueEstimate:
         self._squares += value**2
         host, traits = self._siblings.host_of[page], self._traits[page]
         if (group := self._siblings.groups.of_one(page, host)) != NO_GROUP:
-            self._groups.add(group, value)
-        self._hosts.add(host, value)
-        self._folders.add(traits & _SLOTS - 1, value)
-        self._words.add(traits >> 16, value)
+            self._means["groups"].add(group, value)
+        self._means["hosts"].add(host, value)
+        self._means["folders"].add(traits & _SLOTS - 1, value)
+        self._means["words"].add(traits >> 16, value)
 
     def _link(self, plan: Plan, value: int) -> None:
         """Count a link to each page that gets cash by the plan."""
@@ -186,11 +177,11 @@ class ValueEstimate:
         levels = np.minimum(np.rint(-power * np.log(self.expected(pages))), MOST_LEVEL)
         return levels.astype(np.uint8)
 
-    def signals_of(self, page: PageId) -> tuple[float, list[Signal]]:
-        """Return p for a page, and the signals that rest on any page, for a report."""
+    def signals_of(self, page: PageId) -> tuple[float, list[tuple[str, float, int]]]:
+        """Return p for a page, and name, mean and pages of each signal that rests on any."""
         alone = np.array([page], dtype=np.uint32)
         signals = [
-            Signal(name, float(sums[0] / counts[0]), int(counts[0]))
+            (name, float(sums[0] / counts[0]), int(counts[0]))
             for name, (sums, counts) in zip(SIGNALS, self._known(alone), strict=True)
             if counts[0]
         ]
@@ -219,11 +210,11 @@ class ValueEstimate:
         sums[linked] = np.frombuffer(self._link_sums, dtype=np.uint16)[pages[linked]] / _LINK_PARTS
         counts[linked] = np.frombuffer(self._link_counts, dtype=np.uint8)[pages[linked]]
         return [
-            self._groups.of(self._siblings.groups.of(pages, hosts)),
+            self._means["groups"].of(self._siblings.groups.of(pages, hosts)),
             (sums, counts),
-            self._hosts.of(hosts.astype(np.int64)),
-            self._folders.of(traits & _SLOTS - 1),
-            self._words.of(traits >> 16),
+            self._means["hosts"].of(hosts.astype(np.int64)),
+            self._means["folders"].of(traits & _SLOTS - 1),
+            self._means["words"].of(traits >> 16),
         ]
 
     def state(self) -> dict[str, bytes]:
@@ -235,7 +226,7 @@ class ValueEstimate:
             "value.link_sums": self._link_sums.tobytes(),
             **{
                 f"value.{name}.{column}": getattr(means, column).tobytes()
-                for name, means in self._means()
+                for name, means in self._means.items()
                 for column in ("sums", "counts")
             },
         }
@@ -251,17 +242,9 @@ class ValueEstimate:
         self._weights, self._gradients = np.split(np.frombuffer(state["value.weights"]).copy(), 2)
         self._link_counts[:] = state["value.links"]
         self._link_sums = array("H", state["value.link_sums"])
-        for name, means in self._means():
+        for name, means in self._means.items():
             means.sums = array("d", state[f"value.{name}.sums"])
             means.counts = array("I", state[f"value.{name}.counts"])
-
-    def _means(self) -> list[tuple[str, _Means]]:
-        return [
-            ("groups", self._groups),
-            ("hosts", self._hosts),
-            ("folders", self._folders),
-            ("words", self._words),
-        ]
 
 
 def _logit(share: float) -> float:

@@ -215,7 +215,7 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
         )
     if (values := snapshot.frontier.values) is not None:
         value, signals = values.signals_of(page)
-        known = ", ".join(f"{row.name} {row.mean:.2f} over {row.pages:,}" for row in signals)
+        known = ", ".join(f"{name} {mean:.2f} over {pages:,}" for name, mean, pages in signals)
         reasons.append(f"its expected value is {value:.2f}: {known or 'nothing like it was read'}")
     host = _host(snapshot, page)
     if host.wait_until is not None:
