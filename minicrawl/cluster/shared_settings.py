@@ -15,6 +15,7 @@ from minicrawl.config.parts import Budget
 from minicrawl.config.settings import harmless, told_ignored
 from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME, TABLE
+from minicrawl.config.values.quantities import span_s
 from minicrawl.config.writing import plain
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.channels import MOST_SHARDS
@@ -155,6 +156,8 @@ def refuse_what_needs_one_machine(settings: Settings) -> None:
     }
     if settings.budget.guaranteed is not None:
         refused["--until '... guaranteed'"] = "the proof needs the links of all pages"
+    if span_s(settings.order.window.partition(":")[2]) is not None:
+        refused["--window NAME:TIME"] = "shards have clocks of their own: say fixed:19"
     if isinstance(settings.storing.keep_versions, int):
         refused["--keep-versions N"] = "in a cluster say all or changed"
     for flag, why in refused.items():

@@ -130,16 +130,10 @@ class Order:
     )
     window: str = setting(
         "interpolation",
-        kinds.window(
-            kinds.choice(
-                *["interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"],
-                group=ext.WINDOWS,
-            ),
-            without_size="static",
-            of_readings="variable",
-        ),
+        kinds.WINDOW,
         "Window of a page's history that its importance is computed from. NAME:SIZE sets its size, "
-        "in readings of the page (variable:16) or in circulations of all cash (fixed:19).",
+        "in readings of the page (variable:16), in circulations of all cash (fixed:19) or in time "
+        "(fixed:4w).",
         kept=True,
     )
     small_edge: float = setting(

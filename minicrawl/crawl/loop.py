@@ -151,7 +151,8 @@ class Crawler:
         while True:
             now, ran = clock.now(), watch()
             recorder.counters.add("running_s", 0.0 if was_paused else ran - last)
-            recorder.counters[LAST_AT] = clock.today()
+            recorder.counters[LAST_AT] = today = clock.today()
+            recorder.note_time(today)
             last, was_paused = ran, self.is_paused
             # Cleared before the look, not after it: news that comes meanwhile begins another round.
             news.clear()

@@ -45,6 +45,7 @@ def cut_checkpoint(frontier: Frontier, at_once: int = _ROWS_AT_ONCE) -> Checkpoi
         paid=Rows(partial(cut.paid, changes.saved, turned, at_once)),
         siblings=order,
         channels=None if channels is None else channels.as_rows(),
+        times=None if frontier.span is None else frontier.span.notes,
     )
 
 

@@ -83,6 +83,8 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     frontier.ledger.restore(key, _flags(frontier), totals)
     if (ends := tables.channels(connection)) is not None:
         frontier.channels = Channels.from_rows(ends)
+    if frontier.span is not None:
+        frontier.span.notes = tables.times(connection)
     frontier.take_changes()  # no page is changed: all loaded pages have a row
     frontier.spendings.cut(len(frontier))
     frontier.last_seq = watermark

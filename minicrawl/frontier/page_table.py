@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl import ext
+from minicrawl.config.values.quantities import span_s
 from minicrawl.errors import UsageError
 from minicrawl.ext import Registry
 from minicrawl.frontier.changes import Changes
@@ -46,7 +47,9 @@ from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.ledger.money import PARTS, fixed_edge, in_parts
 from minicrawl.opic.siblings.siblings import Siblings
-from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.by_name import OF_TIME, WINDOWS
+from minicrawl.opic.windows.measured import Fixed, TimeSpan
+from minicrawl.opic.windows.window import Window
 from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import tables
 from minicrawl.store.records import StepRow, StoreTerms
@@ -120,6 +123,13 @@ def _never_saved(_page: int) -> int:
     return 0
 
 
+def window_of(name: str, size: str | float, measures: int | None) -> Window:
+    """Make a window of this size, which is a width, or a time with a unit."""
+    if (seconds := span_s(size)) is not None:
+        return OF_TIME[name](TimeSpan(seconds), measures)
+    return _WINDOWS[name](float(size), measures)
+
+
 class Frontier:
     """Pages and ledger of a crawl in memory. `apply` folds in one step of the log."""
 
@@ -141,8 +151,10 @@ class Frontier:
             raise UsageError(
                 f"window {name!r} of the store is unknown: install the package that defines it"
             )
-        self.window = window = _WINDOWS[name](float(size or terms.width), terms.measures)
+        self.window = window = window_of(name, size or terms.width, terms.measures)
         """Window that accumulates the histories."""
+        self.span = window.span if isinstance(window, Fixed) else None
+        """Span of time of the window, if that is its size."""
         self.ledger = Ledger(windows=[window], small_edge=fixed_edge(terms.small_edge))
         self.edge_given = terms.small_edge
         """Small edge of the settings, as of loading."""
@@ -199,6 +211,8 @@ class Frontier:
             self._changes.paid.extend(step.spending.links)
         elif kind in _SHARD_STEPS:
             self._apply_shard_step(step)
+        elif kind is StepKind.TIME and self.span is not None:
+            self.span.note(step.amount, self.ledger.now)
         plans = self.books.apply(step)
         self._note_pasts(step, plans)
         if self.siblings is not None:

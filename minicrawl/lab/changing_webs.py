@@ -8,7 +8,8 @@ change    share of the pages whose in-degree is halved or doubled during a lap. 
           the page reverts it, so the web as a whole stays similar however long it is watched.
 births    share of the pages that die during a lap. Each is replaced by a new page with the links of
           the dead page and as many in-links.
-policy    a window and its width: in readings for `variable`, in circulations for the others
+policy    a window and its width: in readings for `variable`, in circulations for the others; or
+          its span of time, where a lap takes a month
 history   the paper's rule for new pages: until a new page has a history, it counts as having that
           of the pages introduced before it. Windows know of it, cash and order do not.
 
@@ -24,6 +25,7 @@ from random import Random
 import numpy as np
 
 from minicrawl.errors import UsageError
+from minicrawl.frontier.page_table import window_of
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.known_webs import (
     EstimateErrors,
@@ -38,7 +40,8 @@ from minicrawl.lab.known_webs import (
 from minicrawl.opic.importance.estimate import Floats, Importance, shares
 from minicrawl.opic.ledger.ledger import READ, Ledger, restate
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.opic.windows.by_name import WINDOWS
+from minicrawl.opic.windows.adaptive import Adaptive
+from minicrawl.opic.windows.measured import Fixed, MeasuredWindow
 from minicrawl.opic.windows.window import Window
 from minicrawl.ports import Progress, part
 
@@ -48,34 +51,36 @@ WARM_UPS = (0, 40)
 few links are read once in five laps."""
 _BURSTS = 100
 """Number of bursts of changes per lap, between the reads."""
+_MONTH_S = 30 * 86_400
 _RECENT = 100
 """Number of new pages whose mean importance is the default history of the next ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class WindowPolicy:
-    """Name and width of a window, and the maximum number of measures per page.
+    """Name of a window, its width or span, and the maximum number of measures per page.
 
     With `default_history`, a new page counts as having the mean history of recent new pages.
     """
 
     name: str
-    width: float
+    width: float | str
     most: int | None = None
     default_history: bool = False
 
     def __post_init__(self) -> None:
-        if self.name == "variable" and self.width != int(self.width):
+        if self.name == "variable" and float(self.width) % 1:
             raise UsageError(f"a variable window has a whole number of readings, not {self.width}")
 
     def window(self) -> Window:
-        return WINDOWS[self.name](self.width, self.most)
+        return window_of(self.name, self.width, self.most)
 
     def __str__(self) -> str:
         history = "+history" if self.default_history else ""
         if self.name == "static":
             return f"{self.name}{history}"
-        return f"{self.name} {self.width:g}" + (f" in {self.most}" if self.most else "") + history
+        size = self.width if isinstance(self.width, str) else f"{self.width:g}"
+        return f"{self.name} {size}" + (f" in {self.most}" if self.most else "") + history
 
 
 POLICIES = (
@@ -285,6 +290,8 @@ class _Reader:
             for window, policy in zip(self.watched, policies, strict=True)
             if policy.default_history
         ]
+        self._spans = [w.span for w in self.watched if isinstance(w, Fixed) and w.span]
+        self._reads = 0
         self.ledger = Ledger(windows=self.watched, small_edge=edge_of(small_edge))
         self.ledger.mint(self.pages, pool=READ)
         if not is_cold:
@@ -292,7 +299,13 @@ class _Reader:
         self._greedy = RichestRead(self.ledger)
 
     def read(self, count: int) -> None:
-        read(self.ledger, self._greedy, self.links, count)
+        for _ in range(count):
+            self._reads += 1
+            at = self._reads * _MONTH_S // self.pages
+            for span in self._spans:
+                if span.is_due(at):
+                    span.note(at, self.ledger.now)
+            read(self.ledger, self._greedy, self.links, 1)
 
     def discover(self, pages: int) -> None:
         """Make new pages known, up to `pages` in total."""
@@ -338,11 +351,18 @@ def _at_rate(
             truth = true_importance(web.graph(), watching.small_edge)
             laps.append(reader.errors(truth, web.living))
         progress((lap + 1) / watching.laps)
-    measures = [window.measures_per_page() for window in reader.watched]
+    measures = [_measures(window) for window in reader.watched]
     return [
         (list(errors), count)
         for errors, count in zip(zip(*laps, strict=True), measures, strict=True)
     ]
+
+
+def _measures(window: Window) -> float:
+    """Return the mean number of measures of a page: amounts of cash with their times."""
+    if isinstance(window, MeasuredWindow):
+        return window.measures_per_page()
+    return 2.0 if isinstance(window, Adaptive) else 1.0
 
 
 def _due(burst: int, each: float) -> int:

@@ -162,6 +162,8 @@ class Checkpoint:
     """State of the siblings order, if the crawl uses it."""
     channels: ChannelEnds | None = None
     """Channel state, in a crawl with several shards."""
+    times: Sequence[tuple[int, int]] | None = None
+    """Notes of the time, for a window of a span of time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -211,6 +211,11 @@ def channels(connection: Connection) -> ChannelEnds | None:
     return None if text is None else dict(json.loads(text))
 
 
+def times(connection: Connection) -> list[tuple[int, int]]:
+    """Return the notes of the time as of the last checkpoint, for a window of a span of time."""
+    return [(at, clock) for at, clock in json.loads(meta(connection, "times") or "[]")]
+
+
 def sendings_after(connection: Connection, seq: int) -> Iterator[tuple[int, Step]]:
     """Yield the batches sent after this step, in order."""
     cursor = connection.execute(

@@ -244,6 +244,8 @@ class StoreWriter:
                     self._set_meta(name, str(value))
                 if checkpoint.channels is not None:
                     self._set_meta("channels", json.dumps(checkpoint.channels))
+                if checkpoint.times is not None:
+                    self._set_meta("times", json.dumps(checkpoint.times))
                 self._set_meta("watermark", str(checkpoint.watermark))
                 if forget_links:
                     # The steps of the checkpoint are folded into its rows. The last one stays as

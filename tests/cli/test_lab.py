@@ -70,6 +70,18 @@ def test_windows_prints_a_series_for_each_policy_and_rate_as_json(capsys: Captur
     assert found["series"][1]["measures_per_page"] == 1
 
 
+def test_a_window_of_time_counts_a_lap_as_a_month(capsys: Captured) -> None:
+    policies = [f"--policy=fixed={size}" for size in ("30d", "60d", "1e9", "999w")]
+    found = document(
+        capsys, "windows", *SMALL, "--laps", "6", "--warm-up", "0", "--rate", "0.1", *policies
+    )["series"]
+    assert [point["width"] for point in found] == ["30d", "60d", 1e9, "999w"]
+    month, months, *ever = (point["measures_per_page"] for point in found)
+    assert months == pytest.approx(month + 1, abs=0.1)  # a page is read once a month
+    assert months < ever[0] == ever[1]
+    assert found[2]["error_all"] == found[3]["error_all"] != found[0]["error_all"]
+
+
 def test_order_prints_a_series_for_each_order_as_json(capsys: Captured) -> None:
     found = document(capsys, "order", *SMALL, "--draws", "1")
     assert [one["order"] for one in found["series"]] == list(CRAWL_ORDERS)

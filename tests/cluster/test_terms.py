@@ -120,6 +120,7 @@ async def test_a_stopped_crawl_of_an_older_version_goes_on(engine: FakeEngine) -
         ("--requisites", {"keep": "pages", "requisites": True}),
         ("--no-links", {"links": False}),
         ("--deterministic", {"deterministic": True}),
+        ("--window NAME:TIME", {"window": "fixed:4w"}),
     ],
 )
 async def test_settings_for_a_crawl_on_one_machine_are_refused(

@@ -102,14 +102,31 @@ def test_the_windows_are_those_of_the_algorithm() -> None:
 
 @pytest.mark.parametrize(
     ("value", "window"),
-    [("variable:16", "variable:16"), ("fixed:4.50", "fixed:4.5"), ("static", "static")],
+    [
+        *(("variable:16", "variable:16"), ("fixed:4.50", "fixed:4.5"), ("static", "static")),
+        *(("fixed:4w", "fixed:4w"), ("fixed:28d", "fixed:4w"), ("fixed:30d", "fixed:30d")),
+        *(("improved-fixed:12h", "improved-fixed:12h"), ("fixed:10000001s", "fixed:10000001s")),
+    ],
 )
 def test_a_window_may_have_a_size(value: str, window: str) -> None:
     assert BY_NAME["window"].kind.read(value) == window
 
 
 @pytest.mark.parametrize(
-    "value", ["static:8", "variable:1.5", "variable:0", "variable:", "fixed:0", "fixed:4w", "odd:3"]
+    "value",
+    [
+        *(
+            "static:8",
+            "static:4w",
+            "variable:1.5",
+            "variable:0",
+            "variable:",
+            "variable:4w",
+            "odd:3",
+        ),
+        *("fixed:0", "fixed:", "fixed:0w", "fixed:1ms", "fixed:4y", "fixed:9999999w"),
+        *("interpolation:4w", "adaptive:12h"),
+    ],
 )
 def test_a_window_has_a_size_that_fits_it(value: str) -> None:
     with pytest.raises(InvalidValue):

@@ -21,12 +21,12 @@ from minicrawl.cluster.gathering.common_pages import Numbers
 from minicrawl.cluster.gathering.shard_stores import LoadedShard, Small
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import READ, UNREAD, Ledger, Totals
+from minicrawl.opic.windows.by_name import MEASURED
 from minicrawl.opic.windows.window import TICK_BITS
 from minicrawl.states import State
 from minicrawl.store.records import FrontierRow, StoreTerms
 
 _ROWS_AT_ONCE = 1 << 14
-_MEASURED = frozenset(("fixed", "improved-fixed", "variable"))
 
 
 class PageTable:
@@ -66,7 +66,7 @@ def retimed(times: Numbers, before: Totals, now: Totals) -> Numbers:
 
 def retimed_measures(packed: bytes, terms: StoreTerms, before: Totals, now: Totals) -> bytes:
     numbers = np.frombuffer(packed, dtype=np.int64).copy()
-    if terms.window_name in _MEASURED:
+    if terms.window_name in MEASURED:
         size = 3 if terms.measures else 2
         numbers[::size] = retimed(numbers[::size], before, now)
     elif terms.window_name == "adaptive":

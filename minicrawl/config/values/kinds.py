@@ -16,6 +16,7 @@ from minicrawl.config.values.quantities import (
     part,
     seconds,
     size,
+    span_s,
     whole_number,
 )
 
@@ -169,24 +170,32 @@ def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "
     return kind
 
 
-def window(kind: ValueKind, *, without_size: str, of_readings: str) -> ValueKind:
-    """A name, or NAME:SIZE: a number of readings or of circulations; one window has no size."""
+_WINDOW_NAME = choice(
+    *("interpolation", "variable", "fixed", "improved-fixed", "adaptive", "static"),
+    group=ext.WINDOWS,
+)
 
-    def read(value: object) -> str:
-        name, is_sized, size = str(value).partition(":")
-        kind.read(name)
-        if not is_sized:
-            return name
-        width = finite_number(size)
-        if name == without_size:
-            raise InvalidValue(value, f"must be {name}: this window has no size")
-        if name == of_readings and (width is None or width < 1 or width != int(width)):
-            raise InvalidValue(value, "must have a whole number of readings as its size")
-        if width is None or width <= 0:
-            raise InvalidValue(value, "must have a number of circulations above 0 as its size")
-        return f"{name}:{width:g}"
 
-    return replace(kind, read=read)
+def _read_window(value: object) -> str:
+    """A name, or NAME:SIZE: readings, circulations, or a time; one window has no size."""
+    name, is_sized, size = str(value).partition(":")
+    _WINDOW_NAME.read(name)
+    if not is_sized:
+        return name
+    width, time_s = finite_number(size), span_s(size)
+    if name in ("fixed", "improved-fixed") and 1 <= (time_s or 0) <= MOST_SECONDS:
+        return f"{name}:{as_time(time_s)}"
+    if name == "static":
+        raise InvalidValue(value, "must be static: this window has no size")
+    if name == "variable" and (width is None or width < 1 or width != int(width)):
+        raise InvalidValue(value, "must have a whole number of readings as its size")
+    if width is None or width <= 0:
+        times = ", or if it is fixed or improved-fixed a time such as 4w"
+        raise InvalidValue(value, f"must have a number of circulations above 0 as its size{times}")
+    return f"{name}:{width:g}"
+
+
+WINDOW = replace(_WINDOW_NAME, read=_read_window)
 
 
 def text(metavar: str, expectation: str, form: str | Callable[[str], object]) -> ValueKind:

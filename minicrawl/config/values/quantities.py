@@ -9,7 +9,7 @@ from operator import index
 
 _DECIMAL = r"([0-9]+(?:\.[0-9]+)?)"
 
-_SECONDS = {"d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
+_SECONDS = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 _TIME = re.compile(r"\s*".join(rf"(?:{_DECIMAL}\s*{unit})?" for unit in _SECONDS), re.IGNORECASE)
 
 _PERCENT = re.compile(rf"{_DECIMAL}\s*%")
@@ -48,6 +48,11 @@ def seconds(value: object) -> float | None:
     return finite_number(sum(float(count) * unit for count, unit in counts))
 
 
+def span_s(value: object) -> float | None:
+    """Parse a time with units; None for a plain number."""
+    return seconds(value) if finite_number(value) is None else None
+
+
 def size(value: object) -> int | None:
     """Parse bytes, or a size with a unit: 10MB is 10,000,000 bytes, 10MiB is 10 x 1024^2."""
     if (plain := whole_number(value)) is not None:
@@ -78,8 +83,8 @@ def as_time(value: object) -> str:
     seconds = float(str(value))
     for unit, length in _SECONDS.items():
         if length >= 1 and seconds and not seconds % length:
-            return f"{seconds / length:g}{unit}"
-    return f"{seconds:g}s"
+            return f"{seconds / length:.15g}{unit}"
+    return f"{seconds:.15g}s"
 
 
 def as_size(value: object) -> str:

@@ -129,6 +129,11 @@ class Recorder:
         self.shard.saw(step, plans)
         return plans
 
+    def note_time(self, today: float) -> None:
+        """Note the time in the log if the window is one of a span of time, and a note is due."""
+        if (span := self.frontier.span) is not None and span.is_due(today):
+            self.apply_step(Step(StepKind.TIME, amount=int(today)))
+
     def agree_on_terms(self, order: Order) -> None:
         """Post the terms of the virtual page if the settings have changed them.
 

@@ -72,6 +72,7 @@ class Settler:
 
     def settle(self, turn: Turn, outcome: Outcome, today: float) -> TurnEnd | None:
         """Settle a turn; return the new state of the page, or None if it waits again."""
+        self._recorder.note_time(today)
         match outcome:
             case WasRead():
                 return self._read(turn, outcome, today)

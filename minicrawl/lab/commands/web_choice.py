@@ -88,10 +88,9 @@ class WebChoice:
 
     def watched(self, draws: int) -> list[Csr]:
         """Return a graph per draw for `lab windows`; from a file, it is the same for all draws."""
-        smaller = replace(self, usual_nodes=WATCHED_NODES, quick_nodes=QUICK_WATCHED_NODES)
         if self.graph:
-            return [smaller.web().graph] * draws
-        return [replace(smaller, seed=self.seed + draw).web().graph for draw in range(draws)]
+            return [self.web().graph] * draws
+        return [replace(self, seed=self.seed + draw).web().graph for draw in range(draws)]
 
     def otherwise(self, value: int | None, usual: int, when_quick: int) -> int:
         """Return the user's value, or the default."""

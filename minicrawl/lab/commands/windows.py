@@ -10,34 +10,35 @@ from minicrawl.cli.output import show_table
 from minicrawl.cli.parameters import number, option, with_made, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
+from minicrawl.config.values.quantities import span_s
 from minicrawl.graph.csr import Csr
 from minicrawl.lab import changing_webs
-from minicrawl.lab.changing_webs import Watching, WindowPoint
+from minicrawl.lab.changing_webs import Watching, WindowPoint, WindowPolicy
 from minicrawl.lab.commands import web_choice
 from minicrawl.lab.webs import Model
-from minicrawl.opic.windows.by_name import WINDOWS, WITHOUT_MEASURES, WITHOUT_WIDTH
+from minicrawl.opic.windows.by_name import MEASURED, OF_TIME, WINDOWS
 from minicrawl.wording import counted
 
 WIDTH = 8.0
 POSITIVE = Number(min=0, min_open=True)
 MEASURES: click.ParamType[int] = click.IntRange(min=2)
-PolicyParts = tuple[str, float | None, int | None, bool]
 _HISTORY = "+history"
 
 
-def _policy(written: str) -> PolicyParts:
-    """Read NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the default width is --width."""
+def _policy(written: str) -> WindowPolicy:
+    """Read NAME, NAME=WIDTH or NAME=WIDTH/MEASURES; the width is 0 if it is that of --width."""
     name, equals, size = written.removesuffix(_HISTORY).partition("=")
     if name not in WINDOWS:
         raise click.BadParameter(f"{name!r} is not one of {', '.join(WINDOWS)}")
     width, slash, most = size.partition("/")
-    if equals and name in WITHOUT_WIDTH:
-        raise click.BadParameter(f"a {name} window has no width")
-    if slash and name in WITHOUT_MEASURES:
+    if equals and name == "static":
+        raise click.BadParameter("a static window has no width")
+    if slash and name not in MEASURED:
         raise click.BadParameter(f"the {name} window keeps no measures")
-    return (
+    is_time = name in OF_TIME and span_s(width)
+    return WindowPolicy(
         name,
-        POSITIVE(width) if equals else None,
+        width if is_time else POSITIVE(width) if equals else 0.0,
         MEASURES(most) if slash else None,
         written.endswith(_HISTORY),
     )
@@ -63,10 +64,11 @@ def windows(
         least=0,
         multiple=True,
     ),
-    policies: Sequence[PolicyParts] = option(
-        "Window, with its width in circulations of all cash (in readings for variable) and the "
-        "maximum number of measures per page. With +history, pages born by --births count as "
-        "having the mean history of those before them; repeatable.  [default: all]",
+    policies: Sequence[WindowPolicy] = option(
+        "Window, with its width in circulations of all cash (in readings for variable; in time for "
+        "fixed=240d, where a lap is a month) and the maximum number of measures per page. With "
+        "+history, pages born by --births count as having the mean history of those before them; "
+        "repeatable.  [default: all]",
         flag="--policy",
         metavar="NAME[=WIDTH[/MEASURES]][+history]",
         type=_policy,
@@ -93,10 +95,7 @@ def windows(
     percent, over the second half of the laps, with standard errors over the draws. A measure is an
     amount of cash and its time.
     """
-    chosen = [
-        changing_webs.WindowPolicy(name, own or width, most, default_history)
-        for name, own, most, default_history in policies
-    ]
+    chosen = [replace(policy, width=policy.width or width) for policy in policies]
     graphs = choice.watched(choice.otherwise(draws, web_choice.DRAWS, web_choice.QUICK_DRAWS))
     watching = Watching(
         laps=choice.otherwise(laps, web_choice.LAPS, web_choice.QUICK_LAPS),

@@ -35,6 +35,7 @@ class StepKind(IntEnum):
     SEND = 11  # cash of foreign pages leaves for their shard
     RECEIVE = 12  # cash from another shard is credited to pages
     REFUSE = 13  # newborn pages are refused together, each as a dead end
+    TIME = 14  # the time is noted, for a window of a span of time
 
 
 class Spending(NamedTuple):
@@ -62,9 +63,9 @@ class Step(NamedTuple):
     amount: int = 0
     """Depends on the kind. BORN: number of links of the page that were looked at, or 0 for pages
     without a link; ENDOWED: units; GRANT: atoms for each page; PRESUME: atoms per circulation for
-    each page; TERMS: see `terms`; FORWARD: 1 if the page only hands over what it received in the
-    target's place; FOREIGN: 1 if their shards know the pages; SEND and RECEIVE: number of the
-    batch, where `page` is the other shard.
+    each page; TERMS: see `terms`; TIME: seconds since 1970; FORWARD: 1 if the page only hands over
+    what it received in the target's place; FOREIGN: 1 if their shards know the pages; SEND and
+    RECEIVE: number of the batch, where `page` is the other shard.
     """
 
 

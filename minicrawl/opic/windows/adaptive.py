@@ -118,10 +118,6 @@ class Adaptive(ReadingsWindow, EachInTurn):
         own, _ = self._columns(0, len(history))
         return Flows(np.where(history, history / UNIT / own, np.nan), now - times)
 
-    def measures_per_page(self) -> float:
-        """Return 2: a page keeps as many numbers as two measures take."""
-        return 2.0
-
     def past(self, page: PageId) -> Past:
         row, history, time = self._readings.find(page)
         if row is None or not history:

@@ -224,9 +224,6 @@ class Interpolation(ReadingsWindow):
         width = max(1, int(self.width * circulation))
         return Flows(np.where(history, history / UNIT / width, np.nan), now - times)
 
-    def measures_per_page(self) -> float:
-        return 1.0
-
     def past(self, page: PageId) -> Past:
         return *self._readings.of(page), None
 

@@ -6,6 +6,13 @@ since     time at which the flow of a page's oldest measure began: the reading b
           circulation. Counted from the birth itself, the unit of a new page would have flowed in
           no time and would make the page the richest.
 
+span      time instead of a width. The clock of the windows is G, so a span is the cash that has
+          flowed during it: steps note the time, and the fold remembers G at each note.
+
+Example of a span of 10 days, noted daily: pages read on the 1st, 5th and 14th hand on 2, 3 and 4
+units, so G is 0, 2 and 5 at these notes. On the 14th the span begins at the note of the 5th, the
+first that is at most 10 days old, so what was handed on above G = 2 counts.
+
 Invariant: the cash of the kept measures flowed between `since` and the last reading. So k
 measures need no extra one to mark their beginning, and merging two measures loses only the time
 between them.
@@ -39,6 +46,34 @@ class Measure(NamedTuple):
     at: int
     cash: int
     readings: int = 1
+
+
+_NOTES = 1000
+"""Number of notes in a span: so exact is its beginning."""
+
+
+class TimeSpan:
+    """The last `seconds`, as the part of the clock G that passed during them."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.notes: list[tuple[int, int]] = []
+        """Times within the span, ascending, and G at each of them."""
+
+    def is_due(self, at: float) -> bool:
+        """Return True if the last note is too old for this time, or later than it."""
+        return not self.notes or abs(at - self.notes[-1][0]) >= max(1, self.seconds / _NOTES)
+
+    def note(self, at: int, now: int) -> None:
+        """Note that it is `at` when G is `now`."""
+        # If the clock of the machine was set back, what came later counts as coming at this moment.
+        notes = [(min(time, at), before) for time, before in self.notes] + [(at, now)]
+        self.notes = [note for note in notes if note[0] >= at - self.seconds]
+
+    @property
+    def start(self) -> int:
+        """The first tick of the span: cash recorded at or after it counts."""
+        return self.notes[0][1] + 1 if self.notes else 0
 
 
 class MeasuredWindow(EachInTurn, ABC):
@@ -159,8 +194,12 @@ class Variable(MeasuredWindow):
 class Fixed(MeasuredWindow):
     """Window over the measures of the last T. Pages with no reading within T have no flow."""
 
+    def __init__(self, width: float | TimeSpan, most: int | None = None) -> None:
+        self.span = width if isinstance(width, TimeSpan) else None
+        super().__init__(0.0 if isinstance(width, TimeSpan) else width, most)
+
     def _superfluous(self, measures: list[Measure], now: int, circulation: int) -> int:
-        oldest = now - int(self.width * circulation)
+        oldest = self.span.start if self.span else now - int(self.width * circulation)
         for place, measure in enumerate(measures):
             if measure.at >= oldest:
                 return place

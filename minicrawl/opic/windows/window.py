@@ -98,9 +98,6 @@ class Window(Protocol):
     def flows(self, now: int, circulation: int) -> Flows:
         """Return the flow to every page, without regard to the cash it holds now."""
 
-    def measures_per_page(self) -> float:
-        """Return the average number of measures (amounts of cash with their times) a page keeps."""
-
     def past(self, page: PageId) -> Past:
         """Return the state of a page to be saved."""
 
@@ -175,9 +172,6 @@ class Static:
         """Return NaN for all pages: the static window stores no times of readings."""
         pages = len(self._history)
         return Flows(np.full(pages, np.nan), np.zeros(pages, dtype=np.int64))
-
-    def measures_per_page(self) -> float:
-        return 1.0
 
     def past(self, page: PageId) -> Past:
         return self._history[page], 0, None

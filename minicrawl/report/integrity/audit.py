@@ -328,6 +328,8 @@ def differences(
         ("spent", last_spent(connection, loaded), replayed.spendings.of_all(len(replayed))),
     ):
         yield from _column_differences(name, loaded_column, replayed_column)
+    if loaded.span and replayed.span and loaded.span.notes != replayed.span.notes:
+        yield "times were noted at other moments of the ledger than the steps say"
     if loaded.books.forwards != replayed.books.forwards:
         yield "pages stand for other pages than the steps say"
     if _channels(loaded) != _channels(replayed):

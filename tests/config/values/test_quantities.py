@@ -45,7 +45,7 @@ def test_infinity_nan_and_true_are_no_numbers(value: object, expected: float | N
     [
         *((30, 30), ("30", 30), ("0.5", 0.5), ("-5", -5), ("30s", 30), ("250ms", 0.25)),
         *((text, 5400) for text in ("90m", "1h30m", "1H 30M", "1.5h")),
-        *(("2h", 7200), ("2d", 172_800), ("1d1h1m1s", 90_061)),
+        *(("2h", 7200), ("2d", 172_800), ("4w", 2_419_200), ("1w1d1h1m1s", 694_861)),
         *((value, None) for value in ("", "s", "30x", "30m1h", "1h30", "-1h")),
         *(("9" * 400 + "s", None), ([], None)),
     ],
@@ -83,7 +83,15 @@ def test_a_size_is_shown_with_the_largest_unit_that_divides_it(count: int, text:
 
 
 @pytest.mark.parametrize(
-    ("time", "text"), [(0.0, "0s"), (0.1, "0.1s"), (90.0, "90s"), (60.0, "1m"), (3600.0, "1h")]
+    ("time", "text"),
+    [
+        (0.0, "0s"),
+        (0.1, "0.1s"),
+        (90.0, "90s"),
+        (60.0, "1m"),
+        (3600.0, "1h"),
+        (1e7 + 1, "10000001s"),
+    ],
 )
 def test_a_time_is_shown_with_the_largest_unit_that_divides_it(time: float, text: str) -> None:
     assert as_time(time) == text
