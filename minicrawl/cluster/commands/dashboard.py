@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -59,7 +59,6 @@ class LiveCluster:
 
 
 GATHERED_EVERY_S = 10.0
-_BEGIN = "start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL"
 
 
 class ClusterViews(Views):
@@ -101,13 +100,11 @@ class ClusterViews(Views):
         """Return the time at which the shards were gathered."""
         return self._gathered.at
 
-    async def start(self, form: Form) -> None:  # the form is ignored
+    async def start(self, form: Form) -> NoReturn:  # the form is ignored
         """Refuse: a crawl in a cluster needs a node."""
-        raise MinicrawlError(_BEGIN)
+        raise MinicrawlError("start a crawl of a cluster with: minicrawl crawl SEEDS --cluster URL")
 
-    async def dry_run(self, form: Form) -> str:  # the form is ignored
-        """Refuse: a crawl in a cluster needs a node."""
-        raise MinicrawlError(_BEGIN)
+    dry_run = start
 
     def ping(self, urls: Sequence[str], host: str | None) -> Json:  # both are ignored
         """Refuse: pings are kept beside a store, and shards have many."""
