@@ -118,7 +118,9 @@ class JetStreamClient:
         """Repeat a request until it is answered, or patience ends."""
         loop = asyncio.get_running_loop()
         end, pause_s = loop.time() + self._patience_s, _FIRST_PAUSE_S
-        before = _cancellations()
+        task = asyncio.current_task()
+        assert task is not None, "a coroutine runs in a task"
+        before = task.cancelling()
         while True:
             asked_at = loop.time()
             try:
@@ -130,7 +132,7 @@ class JetStreamClient:
                         self._waits.remove(wait)
                 self._silent_since = None
                 # nats-py uses `wait_for`, which may swallow a cancellation
-                if _cancellations() > before:
+                if task.cancelling() > before:
                     raise asyncio.CancelledError
                 return answer
             except (TimeoutError, Error, _Later, OSError) as error:
@@ -184,11 +186,6 @@ class JetStreamClient:
         else:
             why = "no answer: check the servers and the network"
         return EngineUnavailable(f"{self._shown}: {why} ({str(error) or subject})")
-
-
-def _cancellations() -> int:
-    task = asyncio.current_task()
-    return task.cancelling() if task else 0
 
 
 class _Later(Exception):
