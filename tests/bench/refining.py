@@ -25,8 +25,16 @@ _LINKS_REPLACED = 0.3
 class AllPages(Refinement):
     """All pages spend in each round."""
 
-    def _bar(self) -> float:
-        return -1.0
+    def _round(self) -> None:
+        flow = self._flow
+        for rows, links in self._blocks:
+            givers = flow.givers[rows]
+            cash = self._cash[givers]
+            self._history[givers] += cash
+            self._cash[givers] = 0
+            self._products.scatter(flow.rows(rows, links), cash * flow.shares[rows], self._cash)
+        self.links_followed += flow.links
+        self.rounds += 1
 
 
 def flow_of(graph: Csr, read: int) -> CashFlow:
