@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
+from minicrawl.archive.headers import headers_between
 from minicrawl.archive.record import Header, RecordKind
-from minicrawl.archive.segments import FIRST, Segments, scan
+from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.errors import NoRoom, StoreError
 
 T = TypeVar("T")
@@ -135,9 +136,8 @@ class ArchiveIndex:
         if self.end >= end:
             return
         self.begin(end)
-        for stretch in scan(segments, self.end, end):
-            if stretch.header is not None:
-                self.add(stretch.place, stretch.header)
+        for place, header in headers_between(segments, self.end, end):
+            self.add(place, header)
         self.commit(end)
 
     def of_key(self, key: int, end: int) -> list[IndexRow]:

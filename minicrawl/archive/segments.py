@@ -70,6 +70,8 @@ from minicrawl.own_files import open_own, put_in_place, sync
 
 SEGMENT_BYTES = 1 << 30
 """Size at which a segment receives no further records."""
+REPLICATED_BYTES = 1 << 26
+"""The same for the archive of a shard, whose last segment is on the servers."""
 _SHIFT = 40
 _OFFSET = (1 << _SHIFT) - 1
 FIRST = 1 << _SHIFT
@@ -92,6 +94,11 @@ def segment_of(place: int) -> int:
 
 def offset_of(place: int) -> int:
     return place & _OFFSET
+
+
+def headers_path(segment: Path) -> Path:
+    """Return the file of `archive.headers` beside a segment."""
+    return segment.with_suffix(".headers")
 
 
 def shown(place: int) -> str:
@@ -246,8 +253,12 @@ class Segments:
         """Delete the segments before `begin`, the first place of a segment."""
         for number in self.numbers():
             if number < segment_of(begin):
-                with disk_errors(self.path(number)):
-                    remove(self.path(number))
+                self._remove(number)
+
+    def _remove(self, number: int) -> None:
+        with disk_errors(self.path(number)):
+            for file in (headers_path(self.path(number)), self.path(number)):
+                remove(file)
 
     def cut_off(self, end: int) -> None:
         """Delete all bytes at or after `end`."""
@@ -259,10 +270,11 @@ class Segments:
                     sync(self.folder)
         for number in self.numbers():
             keep = min(max(end - place_at(number, 0), 0), _OFFSET)
+            if number > segment_of(end):
+                self._remove(number)
+                continue
             with disk_errors(self.path(number)):
-                if number > segment_of(end):
-                    remove(self.path(number))
-                elif self.length(number) > keep:
+                if self.length(number) > keep:
                     if not self.path(number).exists():  # of a store that was set back
                         recall(self.path(number), keep)
                     os.truncate(self.path(number), keep)

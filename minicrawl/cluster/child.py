@@ -11,6 +11,7 @@ import os
 import shutil
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ from time import process_time
 from typing import TYPE_CHECKING, Any
 
 from minicrawl.app import Crawl
+from minicrawl.archive.objects.moved_file import name_store
 from minicrawl.cluster.access import cancelled, connect_engine, import_engine, opened
 from minicrawl.cluster.engine import ClusterEngine, Fenced
 from minicrawl.cluster.node.shard_process import (
@@ -29,7 +31,7 @@ from minicrawl.cluster.node.shard_process import (
 )
 from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
-from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
+from minicrawl.cluster.replica.shipping import ShardReplica
 from minicrawl.cluster.terms import last_told, seeds_of
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.cluster.traffic.local_shard import ClusterShard
@@ -40,7 +42,7 @@ from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.record.store_with_archive import earlier_place
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
-from minicrawl.errors import MinicrawlError, NoRoom, Unconfirmed
+from minicrawl.errors import MinicrawlError, NoRoom, Unconfirmed, Unreachable
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.reader import EARLIER, archive_folder, file_beside
@@ -123,7 +125,8 @@ class ShardChild:
             for cause in errors:
                 is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
                 if isinstance(cause, MinicrawlError) or is_full:
-                    is_full |= isinstance(cause, NoRoom) and not isinstance(cause, Unconfirmed)
+                    is_elsewhere = isinstance(cause, (Unconfirmed, Unreachable))
+                    is_full |= isinstance(cause, NoRoom) and not is_elsewhere
                     return ShardEnd(reason="error", error=str(cause), has_no_room=is_full)
             traceback.print_exception(error)
             return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
@@ -141,6 +144,9 @@ class ShardChild:
         earlier = file_beside(job.folder / STORE_NAME, EARLIER)
         if earlier_place(storing) is not None and earlier.exists():
             shutil.copyfile(earlier, file_beside(storing.store, EARLIER))  # links are refused
+        if storing.objects is not None:  # for snapshots; the crawl names it for its pages
+            with suppress(OSError):  # without a mark it is named in this process alone
+                name_store(folder, storing.objects)
         run, facts = await last_told(engine, shard, job.run)
         restored = await take_over(engine, shard, storing.store, least=facts.entry, emit=emit)
         if storing.keeps_answers:
@@ -148,9 +154,8 @@ class ShardChild:
             pages = await take_over_pages(engine, shard, archive, emit)
         connect = partial(connect_engine, job.access)
         # From now on a commit counts only when it is in the engine.
-        replica = await asyncio.to_thread(
-            ShardReplica, shard, storing.store, restored, connect, ReplicaLimits(), pages
-        )
+        make = partial(ShardReplica, pages=pages, objects=storing.objects)
+        replica = await asyncio.to_thread(make, shard, storing.store, restored, connect)
         tasks = [asyncio.create_task(exchange.listen())]
         try:
             setup = ClusterShard(

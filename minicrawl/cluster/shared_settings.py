@@ -54,7 +54,7 @@ _OF_A_NODE = frozenset(
     (
         *("store", "workers", "proxy", "ca", "client-cert"),
         *("bind-address", "name-server", "browser", "render-workers", "cookies"),
-        *("warc", "dedupe-with"),
+        *("warc", "objects", "dedupe-with"),
         "host-setting",  # it may have the login of a proxy
     )
 )
@@ -63,7 +63,6 @@ OF_A_RUN = ("new-pages", "for", "bytes")
 _OF_ONE_MACHINE = {
     "check": "gather, then continue the gathered store with it",
     "requisites": "gather, then continue the gathered store with it",
-    "objects": "the servers store the pages; gather, then continue the gathered store with it",
     "links": "without links the log of a shard is cut, and batches are sent again from it",
     "notify": "no machine knows all that a run has changed",
     "deterministic": "the order depends on when batches of other shards arrive",

@@ -65,6 +65,9 @@ class StoreReplica(Protocol):
         Called before the commit that records the new end of the archive.
         """
 
+    def moved(self) -> None:
+        """Note the segments of the archive that an object store has now, in any thread."""
+
     def committed(self) -> None:
         """Replicate a commit; called after each one, in the writing thread.
 

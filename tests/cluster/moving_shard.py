@@ -5,6 +5,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
@@ -40,6 +41,7 @@ class ShardNode:
         limits: ReplicaLimits = SMALL,
         *,
         keeps: bool = False,
+        objects: str | None = None,
     ) -> None:
         self.path, engine, pages = folder / "crawl.db", FakeEngine(servers), None
 
@@ -49,7 +51,7 @@ class ShardNode:
         taken = asyncio.run(take_over(engine, SHARD, self.path))
         if keeps:
             pages = asyncio.run(take_over_pages(engine, SHARD, archive_folder(self.path)))
-        self.replica = ShardReplica(SHARD, self.path, taken, connect, limits, pages)
+        self.replica = ShardReplica(SHARD, self.path, taken, connect, limits, pages, objects)
         self.store = StoreWriter.open(self.path, self.replica)
         self.out: StoreWriter | StoreWithArchive = self.store
         self._files = ExitStack()
@@ -64,6 +66,7 @@ class ShardNode:
                 self.end()
                 raise
             assert archive is not None
+            self.archive = archive
             self._files.callback(archive.close)
             self.out = StoreWithArchive(self.store, ArchiveSinks(archive))
 
@@ -81,6 +84,8 @@ class MovingShard(RuleBasedStateMachine):
 
     keeps = False
     """Whether the nodes keep pages."""
+    has_bucket = False
+    """Whether snapshots go to an object store."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,6 +93,9 @@ class MovingShard(RuleBasedStateMachine):
         self.folders = 0
         self.servers = FakeServers(seed=1)
         self.lost: list[ShardNode] = []
+        self.bucket = self.folder()
+        self.environment = pytest.MonkeyPatch()
+        self.environment.setenv("MINICRAWL_OBJECTS", self.bucket.as_uri())
         self.node = self.new_node()
 
     def folder(self) -> Path:
@@ -97,11 +105,12 @@ class MovingShard(RuleBasedStateMachine):
         return folder
 
     def new_node(self) -> ShardNode:
+        objects = self.bucket.as_uri() if self.has_bucket else None
         try:
-            return ShardNode(self.servers, self.folder(), keeps=self.keeps)
+            return ShardNode(self.servers, self.folder(), keeps=self.keeps, objects=objects)
         except (EngineUnavailable, NoRoom):
             self.servers.faults.clear()
-            return ShardNode(self.servers, self.folder(), keeps=self.keeps)
+            return ShardNode(self.servers, self.folder(), keeps=self.keeps, objects=objects)
 
     @rule(faults=_FAULTS)
     def fail(self, faults: list[Fault | None]) -> None:
@@ -117,4 +126,5 @@ class MovingShard(RuleBasedStateMachine):
         self.take_over()
         for node in [self.node, *self.lost]:
             node.end()
+        self.environment.undo()
         self.scratch.cleanup()

@@ -1,6 +1,7 @@
 """Every commit that the engine confirmed is restored, whatever happens to engine and nodes."""
 
 import asyncio
+import shutil
 import sqlite3
 import time
 from contextlib import closing
@@ -12,6 +13,7 @@ import zstandard
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import rule
 
+from minicrawl.archive.objects.moved_file import STUB, put_whole, stub_path, write_stub
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced
 from minicrawl.cluster.replica.entries import (
     EntryKind,
@@ -25,10 +27,12 @@ from minicrawl.cluster.replica.shipping import ReplicaLimits
 from minicrawl.errors import NoRoom
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
+from tests.archive.object_stores import objects, s3, store
 from tests.cluster.documents import SHARD, document
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.moving_shard import MovingShard, ShardNode
 
+__all__ = ["s3", "store"]
 PAGES = st.integers(0, 40)
 SIZES = st.sampled_from([2, 500, 20_000, 60_000])
 
@@ -110,6 +114,16 @@ TestReplicated = Replicated.TestCase
 TestReplicated.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)
 
 
+class InBucket(Replicated):
+    """A shard whose snapshots are in an object store."""
+
+    has_bucket = True
+
+
+TestInBucket = InBucket.TestCase
+TestInBucket.settings = settings(max_examples=8, stateful_step_count=30, deadline=None)
+
+
 def commit_in_time(store: StoreWriter, rows: Batch) -> int:
     """Commit as the crawl does, again while there is no room; return the number of retries."""
     for tries in range(1_000):
@@ -154,6 +168,61 @@ def test_a_full_log_gets_room_by_a_snapshot(tmp_path: Path) -> None:
     again = tmp_path / "again.db"
     asyncio.run(restore(FakeEngine(servers), SHARD, again))
     assert content(again) == before
+
+
+def test_a_bucket_has_the_last_snapshot_and_no_other(
+    tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINICRAWL_OBJECTS", store)
+    servers, place = FakeServers(), tmp_path / "1"
+    place.mkdir()
+    node, limits = None, ReplicaLimits(wal_bytes=60_000, log_bytes=60_000, store_part=1_000)
+    for number in range(1, 4):
+        node = ShardNode(servers, place, limits, objects=store)
+        for page in range(12):
+            commit_in_time(node.store, document(number * 100 + page, 30_000))
+            while not node.replica.may_checkpoint():
+                time.sleep(0.001)
+        before = node.content
+        node.end()
+        # A node that was killed between the object and the key that names it.
+        attempt = tmp_path / f"shard-{SHARD}-{number}-abc"
+        attempt.write_bytes(b"a snapshot that nobody names")
+        stub = write_stub(attempt, store)
+        engine = FakeEngine(servers)
+        asyncio.run(engine.put_object(f"{attempt.name}{STUB}", stub_path(attempt)))
+        put_whole(stub, attempt)
+    again = tmp_path / "again.db"
+    asyncio.run(restore(FakeEngine(servers), SHARD, again))
+    assert content(again) == before
+    found = objects(store)
+    assert {f"{key.split('/')[1]}{STUB}" for key in found} == set(servers.files)
+    assert len(found) == 2  # the last snapshot, and the attempt after it
+    assert sum(map(len, servers.files.values())) < 1_000
+
+
+def test_a_snapshot_with_other_bytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers, bucket = FakeServers(), tmp_path / "bucket"
+    bucket.mkdir()
+    monkeypatch.setenv("MINICRAWL_OBJECTS", bucket.as_uri())
+    node = ShardNode(servers, tmp_path, objects=bucket.as_uri())
+    for page in range(12):
+        commit_in_time(node.store, document(page, 30_000))
+        while not node.replica.may_checkpoint():
+            time.sleep(0.001)
+    node.end()
+    for file in bucket.glob("*/*"):
+        file.write_bytes(file.read_bytes()[:-1] + b"?")
+    with pytest.raises(EngineError, match="is damaged"):
+        asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "again.db"))
+    shutil.rmtree(bucket)
+    with pytest.raises(EngineError, match=r"is gone|make it"):
+        asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "again.db"))
+    monkeypatch.delenv("MINICRAWL_OBJECTS")
+    with pytest.raises(EngineError, match="which you have not named"):
+        asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "elsewhere" / "crawl.db"))
 
 
 def test_a_changed_entry_is_refused(tmp_path: Path) -> None:

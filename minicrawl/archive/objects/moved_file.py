@@ -112,6 +112,14 @@ def stub_of(file: Path) -> Stub | None:
 
 def move(file: Path, url: str, *, stays: bool = False) -> None:
     """Move a finished file to the object store, or copy it if it `stays`. Raise `Unreachable`."""
+    put_whole(write_stub(file, url), file)
+    if not stays:
+        file.unlink(missing_ok=True)
+        sync(file.parent)
+
+
+def write_stub(file: Path, url: str) -> Stub:
+    """Write the stub of a file that is to be moved. An object of other bytes is deleted first."""
     with file.open("rb") as content:
         digest, length = file_digest(content, "sha256").hexdigest(), content.tell()
     stub, earlier = Stub(file.name, url, digest, length, file.parent), None
@@ -124,13 +132,15 @@ def move(file: Path, url: str, *, stays: bool = False) -> None:
     draft = path.with_suffix(".draft")
     draft.write_text(json.dumps({"url": url, "sha256": digest, "length": length}), "ascii")
     put_in_place(draft, path)
+    return stub
+
+
+def put_whole(stub: Stub, file: Path) -> None:
+    """Put a file, unless its object is there, and read it back. Raise `Unreachable`."""
     if not stub.is_whole():
         stub.bucket.put(stub.key, file)
         if not stub.is_whole():
-            raise Unreachable(f"{url}/{stub.key} is not what was put there")
-    if not stays:
-        file.unlink(missing_ok=True)
-        sync(file.parent)
+            raise Unreachable(f"{stub.url}/{stub.key} is not what was put there")
 
 
 def delete_object(file: Path) -> None:
@@ -148,11 +158,16 @@ def remove(file: Path) -> None:
 
 def recall(file: Path, length: int) -> None:
     """Bring the first bytes of a moved file back, and delete its object."""
+    bring_back(file, length)
+    delete_object(file)
+
+
+def bring_back(file: Path, length: int) -> None:
+    """Write the first bytes of a moved file in its place."""
     draft = file.with_name(f"{file.name}.draft")
     with opened(file) as moved, draft.open("wb") as out:
         out.writelines(pieces(moved, length))
     put_in_place(draft, file)
-    delete_object(file)
 
 
 def opened(file: Path) -> BufferedReader:

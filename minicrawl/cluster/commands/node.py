@@ -40,7 +40,7 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,32}")
 )
 @loaded_options(
     *("politeness", "network", "access", "cluster"),
-    *("browser", "render-workers", "warc", "dedupe-with"),
+    *("browser", "render-workers", "warc", "objects", "dedupe-with"),
 )
 def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
     """Join this machine to a cluster.

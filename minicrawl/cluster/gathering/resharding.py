@@ -22,6 +22,7 @@ from pathlib import Path
 from secrets import token_hex
 
 from minicrawl import __version__
+from minicrawl.archive.objects.moved_file import STUB, delete_object
 from minicrawl.archive.segments import Segments, place_at
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.cluster.gathering.dealing import deal
@@ -40,9 +41,9 @@ from minicrawl.cluster.records import (
     LeaseRecord,
     StateRecord,
 )
-from minicrawl.cluster.replica.kept_pages import PIECE_BYTES, PieceKind, pack_piece
+from minicrawl.cluster.replica.kept_pages import PIECE_BYTES, PieceKind, pack_piece, restore_pages
 from minicrawl.cluster.replica.restoring import fence
-from minicrawl.cluster.replica.snapshots import store_snapshot
+from minicrawl.cluster.replica.snapshots import remove_object, store_snapshot
 from minicrawl.cluster.terms import (
     begin_crawl,
     last_told,
@@ -119,9 +120,9 @@ async def reshard(
         after = replace(state, continued_as=target.name)
         await engine.update(STATE_KEY, after.pack(), revision)
     except KeyTaken:
-        await _empty(target, shards)
+        await _empty(target, shards, folder)
         raise UsageError("somebody has continued the crawl meanwhile: stop it again") from None
-    await _empty(engine, terms.shards)
+    await _empty(engine, terms.shards, folder)
     return made
 
 
@@ -150,10 +151,14 @@ async def _ship(target: ClusterEngine, shard: int, store: Path) -> None:
                 last = await target.pages.append(shard, last, piece)
 
 
-async def _empty(engine: ClusterEngine, shards: int) -> None:
+async def _empty(engine: ClusterEngine, shards: int, folder: Path) -> None:
     """Remove the logs and objects of a crawl that goes on under another name, or never began."""
     for shard in range(shards + 1):  # the last log is that of grants
+        if (await engine.pages.log_span(shard)).first > 1:  # segments were moved
+            await restore_pages(engine, shard, gone := folder / f"moved-{shard}")
+            for stub in gone.glob(f"*{STUB}"):
+                await to_thread(delete_object, stub.with_name(stub.name.removesuffix(STUB)))
         await engine.remove_entries(shard, (await engine.log_span(shard)).last)
         await engine.pages.remove_entries(shard, (await engine.pages.log_span(shard)).last)
     for name in await engine.objects():
-        await engine.delete_object(name)
+        await remove_object(engine, name, folder)

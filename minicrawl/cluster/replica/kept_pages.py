@@ -1,24 +1,37 @@
 """Kept pages of a shard in the engine, stored before the commit that counts them.
 
 A shard that keeps pages has a second log beside that of its store. Its entries are the bytes that
-the shard appends to its archive; none is removed as long as the crawl exists.
+the shard appends to its archive. They stay as long as the crawl exists, or until a segment is full
+and in an object store: then an entry names all such segments, and their pieces are removed.
+
+    1-9    MORE   bytes of segment 1
+    10-14  MORE   bytes of segment 2
+    15     MOVED  segment 1: the stubs of `archive.objects.moved_file`; 1 to 9 are removed
+    16     TAKEN  by a node that lays the stubs beside segment 2, and reads ranges of segment 1
 
 Laws: nothing from the engine is trusted: an entry that no shard writes is refused. A piece names
-the place where it begins, and replaces what earlier pieces have from there on. A restored archive
-has all that the shard's store counts, and perhaps more after that, which the next writer cuts off.
+the place where it begins, and replaces what earlier pieces have from there on, but nothing that was
+moved. A restored archive has all that the shard's store counts, and perhaps more after that, which
+the next writer cuts off. Only segments that the store counts as a whole are moved: whichever node
+does, their bytes and so their objects are the same, and a kill leaves none that nobody will name.
+The holder removes pieces, after the entry that names their object. Each holder repeats both.
 
 piece   consecutive bytes of one segment; a record may begin and end in different pieces
 """
 
+import json
+import re
 import struct
 from collections.abc import Callable
 from contextlib import aclosing
 from enum import IntEnum
 from pathlib import Path
 from secrets import token_bytes
+from threading import Lock
 
+from minicrawl.archive.objects.moved_file import STUB, stub_of
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
-from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced, ignore
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced, ignore
 from minicrawl.cluster.log_writer import (
     EngineThread,
     LogWriter,
@@ -27,11 +40,18 @@ from minicrawl.cluster.log_writer import (
     read_entry,
     unpack_frame,
 )
+from minicrawl.errors import Damaged
 
 PIECE_BYTES = 3 << 17
 
 _HEAD = struct.Struct(">Q")
-"""Place of the piece."""
+"""Place of the piece, or behind the last segment that was moved."""
+_STUB_NAME = re.compile(r"segment-[0-9]{6}\.(pages|headers)" + re.escape(STUB))
+
+Begins = dict[int, int]
+"""The first entry of each segment, by its number."""
+TakenPages = tuple[Path, int, Begins]
+"""An archive's folder, the entry with which it was taken over, and the entries of its segments."""
 
 
 class PieceKind(IntEnum):
@@ -39,6 +59,8 @@ class PieceKind(IntEnum):
     """Bytes of the archive."""
     TAKEN = 1
     """No bytes: another node has taken the shard over."""
+    MOVED = 2
+    """The stubs of all segments that were moved, and of their headers, as JSON by name."""
 
 
 def pack_piece(kind: PieceKind, place: int, content: bytes) -> bytes:
@@ -48,18 +70,18 @@ def pack_piece(kind: PieceKind, place: int, content: bytes) -> bytes:
 
 async def take_over_pages(
     engine: ClusterEngine, shard: int, folder: Path, emit: Callable[[str], None] = ignore
-) -> tuple[Path, int]:
+) -> TakenPages:
     """Fence off all earlier senders of the shard's pages, and restore its archive.
 
-    Return the archive's folder, and the number of the entry that took the shard over, the last one.
     The store must have been taken over before, so that nobody else commits any more.
     """
     mark = pack_piece(PieceKind.TAKEN, 0, token_bytes(16))
     taken = await mark_taken(engine.pages, shard, mark)
-    _, last, _ = await restore_pages(engine, shard, folder, emit=emit)
+    begins = Begins()
+    _, last, _ = await restore_pages(engine, shard, folder, emit=emit, begins=begins)
     if last != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
-    return folder, taken
+    return folder, taken, begins
 
 
 async def restore_pages(
@@ -69,23 +91,29 @@ async def restore_pages(
     first: int = 1,
     until: int = FIRST,
     emit: Callable[[str], None] = ignore,
+    begins: Begins | None = None,
 ) -> tuple[int, int, int]:
-    """Write the log from entry `first` on into segments in the folder.
+    """Write the log from entry `first` on into segments in the folder, and note where they begin.
 
     Return the place after the last byte, the last entry that was read, and the first entry that a
     later call needs, to read on from the place `until`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    segments, end = Segments(folder), 0
+    segments, end, moved = Segments(folder), 0, FIRST
+    begins = Begins() if begins is None else begins
 
     def add(packed: bytes) -> int | None:
         """Write the next piece, and return its place. The first piece may begin anywhere."""
-        nonlocal end
+        nonlocal end, moved
         kind, (place,), content = unpack_frame(packed, PieceKind, _HEAD)
         if kind is PieceKind.TAKEN:
             return None
+        if kind is PieceKind.MOVED:
+            _lay_stubs(content, folder)
+            moved, end = max(moved, place), max(end, place)
+            return None
         begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(end) + 1
-        if place < FIRST or not (not end or place <= end or begins_next):
+        if place < moved or not (not end or place <= end or begins_next):
             raise EngineError(
                 f"the log of kept pages is damaged: expected {shown(end)}, found {shown(place)}"
             )
@@ -95,14 +123,50 @@ async def restore_pages(
         end = place + len(content)
         return place
 
-    last, begins_in = first - 1, first
-    async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
-        async for entry in entries:
-            last = entry.number
-            place = await read_entry(entry, f"the kept pages of shard {shard}", add, emit)
-            if place is not None and place <= until:
-                begins_in = last
-    return end or FIRST, last, begins_in
+    while True:
+        begin = (await engine.pages.log_span(shard)).first
+        last, begins_in, end, moved = first - 1, first, 0, FIRST
+        begins.clear()
+        try:
+            async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
+                async for entry in entries:
+                    last = entry.number
+                    log = f"the kept pages of shard {shard}"
+                    if (place := await read_entry(entry, log, add, emit)) is not None:
+                        _note(begins, place, last)
+                        begins_in = last if place <= until else begins_in
+            return end or FIRST, last, begins_in
+        except EngineUnavailable:
+            # The log no longer has a segment that was moved meanwhile, but its stub.
+            if (await engine.pages.log_span(shard)).first == begin:
+                raise
+
+
+def _note(begins: Begins, place: int, entry: int) -> None:
+    """Note the entry of a piece; later segments are cut off."""
+    for number in [number for number in begins if number > segment_of(place)]:
+        del begins[number]
+    begins.setdefault(segment_of(place), entry)
+
+
+def _stubs(folder: Path) -> bytes:
+    """Return the stubs of what was moved. A file that is here has perhaps no object yet."""
+    stubs = {stub.with_name(stub.stem): stub for stub in sorted(folder.glob(f"*{STUB}"))}
+    moved = {stub.name: stub.read_text() for file, stub in stubs.items() if not file.exists()}
+    return json.dumps(moved).encode()
+
+
+def _lay_stubs(packed: bytes, folder: Path) -> None:
+    """Write stubs in place of their files, which earlier entries have."""
+    try:
+        for name, content in json.loads(packed).items():
+            if not _STUB_NAME.fullmatch(name):
+                raise EngineError(f"the log of kept pages is damaged: it names {name!a}")
+            (folder / name).write_text(content, "ascii")
+            stub_of(file := folder / name.removesuffix(STUB))
+            file.unlink(missing_ok=True)
+    except (ValueError, TypeError, AttributeError, Damaged) as error:
+        raise EngineError(f"the log of kept pages is damaged: {error}") from error
 
 
 class KeptPagesLog:
@@ -115,29 +179,51 @@ class KeptPagesLog:
     def __init__(
         self,
         shard: int,
-        taken: tuple[Path, int],
+        taken: TakenPages,
         thread: EngineThread,
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
-        folder, entry = taken
+        folder, entry, self._begins = taken
         self._log = LogWriter(thread, thread.engine.pages, shard, entry)
         self._segments, self._piece_bytes = Segments(folder), piece_bytes
         self._confirmed = 0  # place before which the engine has everything
+        self._thread, self._shard = thread, shard
+        self._lock, self._is_closed = Lock(), False
+        self._named = b""  # stubs that the log has, and whose pieces are gone
 
     def keep(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places, and wait for confirmation."""
-        place = self._confirmed = max(self._confirmed, begin)
-        while place < end:
-            number = segment_of(place)
-            is_last = number == segment_of(end)
-            length = offset_of(end) if is_last else self._segments.length(number)
-            size = min(self._piece_bytes, length - offset_of(place))
-            if size <= 0:
-                place = place_at(number + 1, 0)
-                continue
-            content = self._segments.read_bytes(place, size)
-            self._log.append(pack_piece(PieceKind.MORE, place, content))
-            place = self._confirmed = place + size
+        with self._lock:
+            place = self._confirmed = max(self._confirmed, begin)
+            while place < end:
+                number = segment_of(place)
+                is_last = number == segment_of(end)
+                length = offset_of(end) if is_last else self._segments.length(number)
+                size = min(self._piece_bytes, length - offset_of(place))
+                if size <= 0:
+                    place = place_at(number + 1, 0)
+                    continue
+                content = self._segments.read_bytes(place, size)
+                self._log.append(pack_piece(PieceKind.MORE, place, content))
+                _note(self._begins, place, self._log.last)
+                place = self._confirmed = place + size
+
+    def moved(self) -> None:
+        """Name the segments that an object store has, and remove their pieces from the engine."""
+        with self._lock:
+            numbers = self._segments.numbers()
+            first = next((one for one in numbers if self._segments.path(one).exists()), 0)
+            if self._is_closed or first not in self._begins or first == numbers[0]:
+                return
+            stubs = _stubs(self._segments.folder)
+            if stubs != self._named:
+                self._log.append(pack_piece(PieceKind.MOVED, place_at(first, 0), stubs))
+                self._segments.close()
+                pages, before = self._thread.engine.pages, self._begins[first] - 1
+                self._thread.run(pages.remove_entries(self._shard, before))
+                self._named = stubs
 
     def close(self) -> None:
-        self._segments.close()
+        with self._lock:
+            self._is_closed = True
+            self._segments.close()

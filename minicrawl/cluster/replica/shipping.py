@@ -20,10 +20,10 @@ from minicrawl.cluster.replica.entries import (
     WalCompressor,
     pack_entry,
 )
-from minicrawl.cluster.replica.kept_pages import KeptPagesLog
+from minicrawl.cluster.replica.kept_pages import KeptPagesLog, TakenPages
 from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.snapshots import last_snapshot, store_snapshot
-from minicrawl.errors import NoRoom, Unconfirmed
+from minicrawl.errors import NoRoom, Unconfirmed, Unreachable
 from minicrawl.store.wal import WalTail
 from minicrawl.store.writer import SAFE
 
@@ -53,11 +53,13 @@ class ShardReplica:
         taken: Restored,
         connect: Connect,
         limits: ReplicaLimits | None = None,
-        pages: tuple[Path, int] | None = None,
+        pages: TakenPages | None = None,
+        objects: str | None = None,
     ) -> None:
         """`taken` is the result of the `take_over` that wrote the store to `path`.
 
-        `pages` is the result of `take_over_pages`, if pages are kept.
+        `pages` is the result of `take_over_pages`, if pages are kept. `objects` is the URL of the
+        object store that gets the snapshots.
         """
         self._path, self._limits = path, limits or ReplicaLimits()
         self._thread = EngineThread(connect)
@@ -69,7 +71,7 @@ class ShardReplica:
         self._pages = KeptPagesLog(shard, pages, self._thread, sent) if pages else None
         self._tail = WalTail(path)
         try:
-            self._snapshots = _Snapshots(shard, path, taken, self._thread)
+            self._snapshots = _Snapshots(shard, path, taken, self._thread, objects)
         except BaseException:
             self._thread.close()
             raise
@@ -107,6 +109,11 @@ class ShardReplica:
             raise ValueError("the pages of this shard were not taken over")
         with self._raising_no_room():
             self._pages.keep(begin, end)
+
+    def moved(self) -> None:
+        """Have the servers forget the bytes of segments that an object store has."""
+        if self._pages is not None:
+            self._pages.moved()
 
     @contextmanager
     def _raising_no_room(self) -> Iterator[None]:
@@ -152,8 +159,10 @@ class ShardReplica:
 
 
 class _Snapshots:
-    def __init__(self, shard: int, path: Path, taken: Restored, thread: EngineThread) -> None:
-        self._shard, self._path, self._thread = shard, path, thread
+    def __init__(
+        self, shard: int, path: Path, taken: Restored, thread: EngineThread, objects: str | None
+    ) -> None:
+        self._shard, self._path, self._thread, self._objects = shard, path, thread, objects
         self.folded = taken
         """State of the file itself, without the WAL."""
         last = thread.run(last_snapshot(thread.engine, shard))
@@ -174,7 +183,8 @@ class _Snapshots:
     def begin(self) -> None:
         """Begin a snapshot of the file, unless one is under way or has the same state."""
         if not self.is_under_way and self.folded.entry > self._entry:
-            work = store_snapshot(self._thread.engine, self._shard, self._path, self.folded.entry)
+            entry, engine = self.folded.entry, self._thread.engine
+            work = store_snapshot(engine, self._shard, self._path, entry, self._objects)
             self._under_way = self._thread.begin(work)
 
     def check(self) -> None:
@@ -185,7 +195,7 @@ class _Snapshots:
         self._under_way = None
         try:
             self._entry = taken.result().entry
-        except (EngineUnavailable, CancelledError):
+        except (EngineUnavailable, Unreachable, CancelledError):
             return  # the next one is taken later
         except OSError as error:
             raise NoRoom(f"{self._path}: no snapshot: {error.strerror}; {SAFE}") from error

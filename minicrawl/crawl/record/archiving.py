@@ -101,7 +101,9 @@ def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> Archive
         warcs = open_warcs(store, storing.warc, archive, emit)
         mover = None
         if storing.objects is not None:
-            mover = FileMover(storing.objects, partial(finished_files, archive, warcs), emit)
+            files = partial(finished_files, archive, warcs)
+            note = store.replica.moved if store.replica is not None else lambda: None
+            mover = FileMover(storing.objects, files, emit, note)
         return ArchiveSinks(archive, warcs, versions, store.lock, emit, mover)
     except BaseException:
         ArchiveSinks(archive, lock=store.lock).close()
@@ -165,6 +167,8 @@ def open_archive(
         end = segments.FIRST
         store.commit(Batch(counters=counters | {tables.ARCHIVE_END: end}))
     only_changes = storing.keep_versions == "changed"
+    if store.replica is not None:
+        segment_bytes = min(segment_bytes, segments.REPLICATED_BYTES)
     archive = ArchiveWriter(folder, end, only_changes=only_changes, segment_bytes=segment_bytes)
     if archive.was_shortened:
         known = tables.counters(store.connection)

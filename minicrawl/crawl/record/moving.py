@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread, current_thread
 
+from minicrawl.archive.headers import write_headers
 from minicrawl.archive.objects.bucket import bucket_at
 from minicrawl.archive.objects.moved_file import move
 from minicrawl.archive.segments import held, segment_of
@@ -44,10 +45,17 @@ def finished_files(archive: ArchiveWriter | None, warcs: WarcFiles | None) -> It
 class FileMover:
     """Thread that moves finished files, from its start until it is closed."""
 
-    def __init__(self, url: str, finished: Callable[[], Iterator[Path]], emit: Listener) -> None:
+    def __init__(
+        self,
+        url: str,
+        finished: Callable[[], Iterator[Path]],
+        emit: Listener,
+        note: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`note` is called for what was moved, perhaps more than once."""
         with needs("objects", "--objects"):
             import obstore  # noqa: F401
-        self._url, self._finished, self._emit = url, finished, emit
+        self._url, self._finished, self._emit, self._note = url, finished, emit, note
         self._loop = asyncio.get_running_loop()
         self._closed = Event()
         self._trouble: str | None = None
@@ -97,12 +105,15 @@ class FileMover:
         try:
             if self._trouble != "":  # a wrong URL is noticed before the first file is full
                 bucket_at(self._url).has("probe", "", 1)
+            self._note()
             for file in self._finished():
                 if self._closed.is_set() and self._thread is current_thread():
                     return
                 length, stays = file.stat().st_size, file.suffix == ".cdxj"
                 hold = held(file.parent)  # so that no pruning deletes it meanwhile
                 try:
+                    if file.suffix == ".pages":
+                        move(write_headers(file), self._url)
                     move(file, self._url, stays=stays)
                 finally:
                     if hold is not None:

@@ -107,7 +107,8 @@ async def opened_crawl(
             if needs_pages and shard.needs_pages and not len(recorder.frontier):
                 raise UsageError(NO_SEED)
             yield recorder
-        if keeping.mover is not None:
+        # The next holder of a shard moves what is left, and does not wait for it.
+        if keeping.mover is not None and shard.replica is None:
             await keeping.mover.finish()
         store.compact()
 
