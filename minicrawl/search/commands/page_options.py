@@ -87,9 +87,9 @@ def show_page(store: Path, words: tuple[str, ...], page: PageOptions) -> bool:
         prepare_index(store)
         lack, index = tell_of_lack(store), search_folder(store)
         with progress("static search") as report:
-            pages, words, size = write_static(index, page.static, page.look, lack, report)
+            page_count, word_count, size = write_static(index, page.static, page.look, lack, report)
         click.echo(
-            f"{page.static}: {counted(pages, 'page')}, {counted(words, 'word')}, "
+            f"{page.static}: {counted(page_count, 'page')}, {counted(word_count, 'word')}, "
             f"{size / 1e6:.1f} MB; open index.html through a web server",
             err=True,
         )
