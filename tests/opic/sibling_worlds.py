@@ -25,6 +25,7 @@ class Group:
     host: int
     novelty: float
     turns: int = 0
+    dead: int = 0
     revealed: float = 0.0
     size: int = 0
 
@@ -46,6 +47,8 @@ class Truth:
         self._families_due: set[int] = set()
         self._gifts: list[tuple[int, int, float]] = []
         self.vouched: set[int] = set()
+        self._answers: dict[int, tuple[int, int]] = {}
+        self._live: dict[int, float] = {}
         self._links: list[tuple[int, int]] = []
         self.estimates: list[float] = []
         self._due = early_rank.FIRST_TURN
@@ -69,6 +72,16 @@ class Truth:
     def _of_family(self, host: int) -> int:
         """The family of a host; -1 if a page of its site is a seed."""
         return -1 if self._site_of[host] in self.vouched else self._family[host]
+
+    def died(self, page: int, *, is_dead: bool) -> None:
+        """Count the answer of a page for the live shares."""
+        host = self._hosts[page]
+        self.group_of[page].dead += is_dead
+        turns, dead = self._answers.get(host, (0, 0))
+        self._answers[host] = turns, dead = turns + 1, dead + is_dead
+        share, before = 1 - dead / (turns + 1), self._live.get(host, 1.0)
+        if abs(share - before) > before / 8:
+            self._live[host] = share
 
     def turn(self, plan: Plan, new: range, told: int, skip: set[int], *, leads: bool) -> None:
         revealed, links = len(new) + told, len(plan.links) + len(plan.extras)
@@ -191,6 +204,8 @@ class Truth:
         last = self._rounds.get(self._of_family(group.host))
         if last and last[0] > last[1]:
             factor = min(factor, 1.0) * (last[1] / last[0]) ** families.HOLD_BACK
+        live = self._live.get(group.host, 1.0)
+        factor *= live if is_lone else 1 - (group.dead + 3 * (1 - live)) / (group.turns + 3)
         worth = self.estimates[page] if self.estimates else self._ledger.key[page]
         return factor * worth * _lift(page)
 
@@ -279,6 +294,12 @@ class SiblingWorld:
     def redirect(self, page: int, target: int) -> None:
         self._post(forward(self.ledger, page, target), range(len(self.ledger), len(self.ledger)))
 
+    def fail(self, page: int) -> None:
+        """Request a page that is dead."""
+        self._post(
+            dead_end(self.ledger, page), range(len(self.ledger), len(self.ledger)), is_dead=True
+        )
+
     def refuse(self, page: int) -> None:
         """Close a page without a request."""
         plan = dead_end(self.ledger, page)
@@ -332,12 +353,13 @@ class SiblingWorld:
         self.host_of.extend(hosts)
         return self.ledger.mint(len(hosts))
 
-    def _post(self, plan: Plan, new: range, *, leads: bool = False) -> None:
+    def _post(self, plan: Plan, new: range, *, leads: bool = False, is_dead: bool = False) -> None:
         self.ledger.post(plan)
         told = self._told.pop(plan.page, [])
-        self.siblings.end_turn(plan, new, leads_on=leads)
+        self.siblings.end_turn(plan, new, leads_on=leads or is_dead, is_dead=is_dead)
         skip = {page for pages in told for page in pages}
         self.truth.turn(plan, new, len(skip), skip, leads=leads)
+        self.truth.died(plan.page, is_dead=is_dead)
         self._end(plan)
 
     def _end(self, plan: Plan) -> None:

@@ -53,6 +53,8 @@ def live(world: SiblingWorld, rng: Random, page: int) -> None:
             world.refuse(page)
         case 2 if (target := rng.choice(known)) != page:
             world.redirect(page, target)
+        case 4 | 5 if world.host_of[page] % 2:
+            world.fail(page)
         case 3:
             told = world.foretold(page, drawn_hosts(rng, 5), 10)
             world.visit(page, [*links, *told])

@@ -108,17 +108,15 @@ class EligibleItems(EligiblePages):
             is_current = key == self._keys[item]
         else:
             is_current = key <= lone_key(self._siblings, item - LONE)
-        return is_current or (
-            bool(self._siblings.budgets.rounds) and self.is_outdated(self.host_of[item])
-        )
+        return is_current or (self._siblings.holds_back and self.is_outdated(self.host_of[item]))
 
     def is_outdated(self, host: int) -> bool:
         """Return True if the host's multiplier has changed since its groups were keyed."""
-        return self._siblings.budgets.held(host) != self._keyed.get(host, 1.0)
+        return self._siblings.held(host) != self._keyed.get(host, 1.0)
 
     def note_keyed(self, host: int) -> None:
         """Note that all groups of the host have keys from its current multiplier."""
-        self._keyed[host] = self._siblings.budgets.held(host)
+        self._keyed[host] = self._siblings.held(host)
 
     def keys_of(self, pages: Pages) -> Numbers:
         of_groups = np.frombuffer(self._keys, dtype=np.int64)

@@ -148,7 +148,7 @@ class GroupQueue:
             item = self.hosts.take()
             if item is None:
                 return None
-            if self._siblings.budgets.rounds:
+            if self._siblings.holds_back:
                 host = self._eligible.host_of[item]
                 if self._eligible.is_outdated(host):  # the keys of its items are too high
                     self.hosts.release(item)

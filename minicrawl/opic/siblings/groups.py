@@ -22,7 +22,7 @@ NOVELTIES = 254  # even, so that a half is one of the values
 NO_GROUP = -1
 """Stands for the group of a lone page."""
 
-_COLUMNS = ("at", "host", "turns", "revealed")
+_COLUMNS = ("at", "host", "turns", "revealed", "dead")
 _HALF, _HOST = 32, (1 << 32) - 1
 _HOST_BITS, _FIRST_BITS = np.uint64(_HOST), np.uint64(_HOST << _HALF)
 
@@ -41,7 +41,7 @@ class Groups:
         """`at` packs the first possible member (high half) and the host (low half)."""
         self.members, self.novelty = bytearray(), bytearray()
         """`members` counts the members, with 255 for more."""
-        self.turns, self.revealed = array("I"), array("f")
+        self.turns, self.revealed, self.dead = array("I"), array("f"), array("I")
         self._lone = bytearray()
         """One bit for each page."""
 
@@ -76,6 +76,7 @@ class Groups:
                     self.novelty.append(round(novelty * NOVELTIES))
                     self.turns.append(0)
                     self.revealed.append(0.0)
+                    self.dead.append(0)
             block_hosts += in_order
         return block_hosts
 

@@ -35,7 +35,8 @@ worth     key * hash^-.03 of a page: siblings with equal cash are not all read i
           by value multiplies it by the factor of the page's level (see `expected_value`)
 factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing page - .5)) of a
           group; m is the mean of S for a turn over all pages, and r the relevance. It is 1 for a
-          lone page. A family budget limits both
+          lone page. A family budget limits both, and the live share multiplies both (see
+          `live_shares`)
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ from minicrawl.opic.importance.early_rank import EarlyRank
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.siblings.groups import NO_GROUP, Groups, OrderChanges
-from minicrawl.states import State
+from minicrawl.opic.siblings.live_shares import LiveShares
+from minicrawl.states import LinkVerdict, State
 
 UNKNOWN_NOVELTY = 0.5
 """A half: neither raises nor lowers a factor."""
@@ -73,6 +75,7 @@ _NOT_ASKED = frozenset(
     )
 )
 """States of pages that were closed without a request."""
+_DEAD = frozenset(state for state in State if state.row.verdict is LinkVerdict.DEAD)
 
 _MOST_POSTED = 1024
 """Number of plans that are buffered before their gifts are counted, to bound memory."""
@@ -86,7 +89,7 @@ class Siblings:
         self.known = 0
         """Number of pages that were introduced."""
         self.means = Means()
-        self.budgets = FamilyBudgets(sites)
+        self.budgets, self.live = FamilyBudgets(sites), LiveShares()
         self.host_of = host_of
         self.ledger = ledger
         self.keys = ledger.key
@@ -115,7 +118,8 @@ class Siblings:
                 if state == State.MOVED and step.page in self.seeds:
                     self.vouch(step.spending.links)
                 if waited and state not in _NOT_ASKED:
-                    self.end_turn(plans[0], new, leads_on=step.kind is not StepKind.FORWARD)
+                    leads_on, is_dead = step.kind is not StepKind.FORWARD, state in _DEAD
+                    self.end_turn(plans[0], new, leads_on=leads_on, is_dead=is_dead)
                     return
                 if new:
                     self.introduce(new, UNKNOWN_NOVELTY, step.page)
@@ -161,7 +165,9 @@ class Siblings:
         """Register pages that `page` introduces before its turn ends."""
         self._foretold.setdefault(page, []).append(pages)
 
-    def end_turn(self, plan: Plan, new: range, *, leads_on: bool = True) -> None:
+    def end_turn(
+        self, plan: Plan, new: range, *, leads_on: bool = True, is_dead: bool = False
+    ) -> None:
         """Count the first turn of a page that spent its cash by `plan` and introduced `new`.
 
         `leads_on` is True if the plan has the page's own links, and False for a redirect, whose
@@ -194,6 +200,9 @@ class Siblings:
         if (group := self.groups.of_one(plan.page, host)) != NO_GROUP:
             self.groups.turns[group] += 1
             self.groups.revealed[group] += shown
+            self.groups.dead[group] += is_dead
+        if self.live.count(host, is_dead=is_dead):
+            self._note_hosts((host,))
         if self.means.count(shown) and self.changes is not None:
             self.changes.of_all = True
         if self.budgets.read(host, self.means.turns):
@@ -201,6 +210,15 @@ class Siblings:
             ended = self.budgets.look()
             grown = [family for family, has_grown in ended.items() if has_grown]
             self._note_hosts(self.budgets.hosts(grown))
+
+    @property
+    def holds_back(self) -> bool:
+        """True if any host has been held back."""
+        return self.live.is_any_dead or bool(self.budgets.rounds)
+
+    def held(self, host: int) -> float:
+        """Return the factor of a lone page of the host: 1, or less if the host is held back."""
+        return self.budgets.held(host) * self.live.of(host)
 
     @property
     def has_estimates(self) -> bool:
@@ -258,6 +276,7 @@ class Siblings:
             **self.groups.state(),
             **self.means.state(),
             **self.budgets.state(),
+            **self.live.state(),
             **({} if self.early is None else self.early.state()),
         }
 
@@ -270,7 +289,8 @@ class Siblings:
         self.seeds.update(array("I", state["seeds"]))
         # Older stores have no lone pages: pages without siblings are groups of one there.
         nobody = bytes(pages + 7 >> 3)
-        self.groups.restore({"lone": nobody, **state})
+        self.groups.restore({"lone": nobody, "dead": bytes(len(state["turns"])), **state})
+        self.live.restore(state)
         self.means.restore(state)
         self.budgets.restore(state)
         if self.early is None or "early.due" not in state:

@@ -83,7 +83,8 @@ def factor_of(siblings: Siblings, group: int) -> float:
         factor *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
             REVEALED * means.relevance
         )
-    return _in_parts(siblings.budgets.hold_back(of.host[group], factor))
+    factor = siblings.budgets.hold_back(of.host[group], factor)
+    return _in_parts(factor * live_share(siblings, group, of.host[group]))
 
 
 def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
@@ -98,12 +99,23 @@ def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
         )
     hosts = np.frombuffer(of.host, dtype=np.uint32)[groups]
     factors = siblings.budgets.hold_back_many(hosts, factors)
+    dead = np.frombuffer(of.dead, dtype=np.uint32)[groups]
+    factors *= 1 - (dead + PRIOR * (1 - siblings.live.of_many(hosts))) / weight
     parts: Floats = np.rint(factors * PARTS)
     return parts
 
 
+def live_share(siblings: Siblings, group: int, host: int) -> float:
+    """Return the live share of a group, or of a lone page of the host."""
+    share, of = siblings.live.of(host), siblings.groups
+    if group == NO_GROUP:
+        return share
+    return 1 - (of.dead[group] + PRIOR * (1 - share)) / (of.turns[group] + PRIOR)
+
+
 def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
-    parts: Floats = np.rint(siblings.budgets.hold_back_many(hosts, np.ones(len(hosts))) * PARTS)
+    factors = siblings.budgets.hold_back_many(hosts, np.ones(len(hosts)))
+    parts: Floats = np.rint(factors * siblings.live.of_many(hosts) * PARTS)
     return parts
 
 
@@ -137,16 +149,16 @@ def page_key(siblings: Siblings, page: PageId) -> int:
 
 def lone_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page that is known to be lone."""
-    if siblings.levels is None and not siblings.budgets.rounds:  # all lone pages have factor 1
+    if siblings.levels is None and not siblings.holds_back:  # all lone pages have factor 1
         return int(min(siblings.keys[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
-    factor = _in_parts(siblings.budgets.hold_back(siblings.host_of[page], 1.0))
+    factor = _in_parts(siblings.held(siblings.host_of[page]))
     return key_of(factor, worth_of(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
     """Vectorised `lone_key`."""
     worths = worths_of(siblings, pages)
-    if not siblings.budgets.rounds:
+    if not siblings.holds_back:
         return keys_of(PARTS, worths)
     hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
     return keys_of(lone_factors(siblings, hosts), worths)

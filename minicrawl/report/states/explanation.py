@@ -200,6 +200,7 @@ _OTHERWISE = ("that its order puts before it", "is the first")
 
 def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) -> list[str]:
     ahead, ahead_on_host = position.of_all - 1, position.of_host - 1
+    host_id = int(snapshot.host_of[page])
     before, first = _ORDERED.get(snapshot.strategy, _OTHERWISE)
     reasons = [
         f"it waits for {counted(ahead, 'page')} {before}, {ahead_on_host:,} on its host"
@@ -213,6 +214,16 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
             f"PageRank of the links read so far gives it {siblings.keys[page] / UNIT:.2f} units, "
             f"which stand in for its cash until {LAST_TURN:,} pages are read"
         )
+    if siblings is not None and siblings.live.is_any_dead:
+        from minicrawl.opic.siblings.values import live_share
+
+        share, of_host = live_share(siblings, siblings.group_of(page), host_id), siblings.live
+        if share < 1:
+            pages = counted(of_host.turns[host_id], "page")
+            reasons.append(
+                f"{of_host.dead[host_id]:,} of {pages} of its host were dead, so its key is "
+                f"multiplied by {share:.2f} and it comes later"
+            )
     if (values := snapshot.frontier.values) is not None:
         value, signals = values.signals_of(page)
         known = ", ".join(f"{name} {mean:.2f} over {pages:,}" for name, mean, pages in signals)

@@ -1,0 +1,66 @@
+"""Live shares: the part of a host's pages that is likely to be alive. Pure.
+
+Cash does not say whether a page is still there. Dead links come in crowds: all pages of a host that
+is gone, most old ones of a site that has moved. So the key of a page is multiplied by the share of
+live answers that is expected of its host, and of its siblings. If D of F requested pages were dead:
+
+    host       h = 1 - D / (F + 1)
+    siblings   1 - (D + 3 (1 - h)) / (F + 3)
+
+Both are 1 while no request fails, and for an unknown host. Nothing is lost: dead pages come later.
+
+Example: 3 pages of a host were requested, and all were dead: h = .25. Two of them were siblings:
+their others have the share 1 - (2 + 3 * .75) / 5 = .15.
+
+A host's share takes effect when it has moved by an eighth, as it changes the keys of all its pages.
+"""
+
+from array import array
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MOVED = 1 / 8
+_COLUMNS = ("turns", "dead", "_share")
+
+
+class LiveShares:
+    """Expected share of live answers of each host."""
+
+    def __init__(self) -> None:
+        self.turns, self.dead, self._share = array("I"), array("I"), array("d")
+        self.is_any_dead = False
+
+    def count(self, host: int, *, is_dead: bool) -> bool:
+        """Count the answer of a page of the host; return True if the share of the host grew."""
+        if (missing := host + 1 - len(self.turns)) > 0:
+            self.turns.frombytes(bytes(4 * missing))
+            self.dead.frombytes(bytes(4 * missing))
+            self._share.extend([1.0] * missing)
+        self.turns[host] += 1
+        self.dead[host] += is_dead
+        self.is_any_dead |= is_dead
+        share, before = 1 - self.dead[host] / (self.turns[host] + 1), self._share[host]
+        if abs(share - before) <= _MOVED * before:
+            return False
+        self._share[host] = share
+        return share > before
+
+    def of(self, host: int) -> float:
+        return self._share[host] if host < len(self._share) else 1.0
+
+    def of_many(self, hosts: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """Vectorised `of`."""
+        shares, known = np.ones(len(hosts)), hosts < len(self._share)
+        shares[known] = np.frombuffer(self._share)[hosts[known]]
+        return shares
+
+    def state(self) -> dict[str, bytes]:
+        return {f"live.{name}": getattr(self, name).tobytes() for name in _COLUMNS}
+
+    def restore(self, state: Mapping[str, bytes]) -> None:
+        """Continue from a saved state. Older stores have none, and count from now on."""
+        for name in _COLUMNS:
+            getattr(self, name).frombytes(state.get(f"live.{name}", b""))
+        self.is_any_dead = any(self.dead)
