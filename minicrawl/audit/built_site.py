@@ -33,8 +33,8 @@ class BuiltSite:
         path = unquote(asked.path)
         if base.netloc != asked.netloc or not path.startswith(base.path):
             return None
-        wanted = (self._folder / path[len(base.path) :]).resolve()
-        names = [wanted, wanted.with_name(f"{wanted.name}.html")]
+        wanted = (self._folder / path[len(base.path) :].lstrip("/")).resolve()
+        names = [wanted, wanted.parent / f"{wanted.name}.html"]
         if path.endswith("/"):
             names = [wanted / "index.html"]
         for name in names:

@@ -80,6 +80,6 @@ def _named_at(markup: str, url: str, target: str) -> int | None:
         if count > _MOST_NAMED:
             break
         written, _, fragment = unescaped(named[1]).partition("#")
-        if fragment == name and (canonical(written, url) if written else url) == page:
+        if (not name or fragment == name) and (canonical(written, url) if written else url) == page:
             return named.start()
     return None

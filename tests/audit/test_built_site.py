@@ -44,6 +44,9 @@ def built(tmp_path: Path) -> Path:
         ("gone", 404, "Nothing"),
         ("..%2fsecret", 404, "Nothing"),
         ("%2e%2e/secret.html", 404, "Nothing"),
+        ("/", 200, "Start of"),
+        ("/beds", 200, "beds of"),
+        ("/%2e%2e" * 40, 404, "Nothing"),
     ],
 )
 def test_a_folder_answers_as_static_hosts_do(

@@ -158,6 +158,7 @@ class TestPlaces:
             ("<p style='background: url(x.png)'>", "media-missing", f"{HOST}/a/x.png", 1),
             ("\n<img srcset='a.png 1x, b.png 2x'>", "image-missing", f"{HOST}/a/b.png", 2),
             ("<a href=b>\n<a href=b#c>", "anchor-missing", f"{HOST}/a/b#c", 2),
+            ("<a href=c>\n<a href=b#c>", "link-dead", f"{HOST}/a/b", 2),
             ("<link\nhref=s.css>", "media-missing", f"{HOST}/x.png in {HOST}/a/s.css", 2),
             ("\n\n<title>", "title-long", "", 3),
             ("<img alt=''>\n<img src=x>", "image-without-alt", "", 2),
