@@ -10,6 +10,7 @@ The addresses of pages begin with a base, such as https://example.org/docs/, so 
 canonical URLs and sitemaps of the build lead into the folder. Nothing outside of it is read.
 """
 
+import re
 from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,9 +89,10 @@ def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -
     if not Path(site).is_dir():
         Crawl([site], Settings.of(**chosen, check="external,assets")).run()
         return None
-    # Links to other sites are left alone: a build is checked on its own, often without a network.
-    chosen |= {"check": "assets", "delay": 0, "address_delay": 0, "workers": 0}
     built = BuiltSite(Path(site), base)
+    chosen |= {"check": "assets", "delay": 0, "address_delay": 0, "workers": 0}
+    # What is elsewhere is left alone: a build is checked on its own, often without a network.
+    chosen["deny"] = [f"^(?!{re.escape(built.base)})"]
     notes = built.markdown()
     chosen |= {"types": "html,markdown"} if notes else {}
     seeds = notes if notes and built.file_of(built.base) is None else [built.base, *notes]

@@ -133,10 +133,8 @@ def _facts_of_round(
         kind = type_of(content_type, answer.url, answer.body, ALL)
         if page >= 0 and kind is DocumentType.HTML and "location" not in answer.headers:
             markup, encoding = decode(answer.body, parse_content_type(content_type)[1])
-            numbers, references = facts_of(
-                markup, answer.url, answer.headers, len(answer.body), encoding
-            )
-            rows[page] = FactsRow(page, numbers, packed(references))
+            facts = facts_of(markup, answer.url, answer.headers, len(answer.body), encoding)
+            rows[page] = FactsRow(page, facts[0], packed(facts[1]))
     return rows, listed
 
 

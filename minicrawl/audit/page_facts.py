@@ -50,7 +50,7 @@ LAYOUT = np.dtype(
     ]
 )
 """Layout of the numbers of a page."""
-VERSION = crc32(repr((12, FLAGS, LAYOUT.descr)).encode())
+VERSION = crc32(repr((13, FLAGS, LAYOUT.descr)).encode())
 """Version of the facts: pages are read again after it has changed.
 
 Raise the number if the same markup gives other values of the same facts.
@@ -80,7 +80,6 @@ _TAG = re.compile(r"<[^>]*+(?:>|\Z)")
 _DOCTYPE = re.compile(rf"\s*+(?:<{COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
 _H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
-_FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
 _HIDDEN = contents(_RAW)
 _INSECURE_VALUE = re.compile(r"\(\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _INSECURE_STYLE = re.compile(r"(?:url\(|@import)\s*+['\"]?+\s*+http://", re.IGNORECASE)
@@ -185,7 +184,7 @@ class _Page:
         codes = self._languages
         own = any(one.kind == "alternate" and one.url == self._url for one in self._references)
         self._note(
-            filler=_FILLER.search(plain) is not None,
+            filler=counts.pop("filler", 0) > 0,
             no_self_hreflang=bool(codes) and not own,
             unknown_hreflang=not all(map(is_known_language, codes)),
             twice_hreflang=len(set(codes)) < len(codes),

@@ -84,9 +84,10 @@ _ERROR = re.compile(
 )
 _ERROR_MARKS = (
     *("on line", "traceback (", "sql syntax", "sqlstate[", "ora-", "quotation mark after"),
-    *("server error in", "actionview", ".java:", "pdoexception"),
+    *("server error in", "actionview", ".java:", "pdoexception", "lorem"),
 )
-"""Each error has one of these."""
+"""Each error has one of these, and placeholder text."""
+_FILLER = re.compile(r"lorem\s+ipsum\s+dolor")
 _MISSING = re.compile(
     r"(?:error|fehler|erreur)?\W*404(?:\W+(?:error|fehler|(?:page |file |seite )?not found"
     r"|seite nicht gefunden))?|(?:(?:the |this )?(?:page|file|document) )?(?:was |could )?not "
@@ -158,6 +159,7 @@ def faults_of(
     if _is_in_another(lang, words) or any(mark in plain for mark in _ERROR_MARKS):
         said = unescaped(_TAGS.sub("", _QUOTED.sub("", seen))).lower()
         faults["error_texts"] = len(_ERROR.findall(said))
+        faults["filler"] = _FILLER.search(said) is not None
         faults["other_language"] = _is_in_another(lang, _WORD.findall(said))
     faults["says_missing"] = len(words) < _MOST_WORDS and any(
         _MISSING.fullmatch(part.strip(" .!")) for text in titles for part in _SEPARATOR.split(text)

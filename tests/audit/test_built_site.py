@@ -92,11 +92,15 @@ def test_links_of_a_folder_to_other_sites_are_not_asked_and_that_is_said(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (built / "beds.html").open("a") as file:
-        file.write("<a href=https://partner.example/>partner</a>")
+        file.write("<a href=https://partner.example/>partner</a> <a href=/>home</a>")
+        file.write("<script src=https://partner.example/a.js></script>")
     assert main(["audit", str(built), "--base", BASE, "--json"]) == 0
-    skipped = {one["issue"]: one["why"] for one in json.loads(capsys.readouterr().out)["skipped"]}
+    document = json.loads(capsys.readouterr().out)
+    skipped = {one["issue"]: one["why"] for one in document["skipped"]}
     assert "or audit a URL" in skipped["link-dead-outside"]
-    assert "link-dead" not in skipped
+    issues = ("link-dead", "script-missing")
+    dead = {one["target"] for one in document["causes"] if one["issue"] in issues}
+    assert dead == {f"{BASE}gone"}
 
 
 def test_a_page_is_named_by_any_of_its_addresses(

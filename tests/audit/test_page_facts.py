@@ -78,6 +78,7 @@ def test_numbers_are_counted(markup: str, name: str, expected: int) -> None:
         (" <!-- x --> <!DOCTYPE html>", "doctype", True),
         ("<html lang=''>", "html_lang", False),
         ("<p>Lorem  Ipsum\ndolor sit", "filler", True),
+        ("<pre>'Lorem ipsum dolor sit'</pre>", "filler", False),
         ("<link rel=alternate hreflang=en href=/page>", "no_self_hreflang", False),
         ("<link rel=alternate hreflang=en href=/b>", "no_self_hreflang", True),
         ("<link rel=alternate hreflang=en_US href=/page>", "unknown_hreflang", True),
