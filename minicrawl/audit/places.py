@@ -50,10 +50,8 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
         places = _skips(seen) if fact == "skips_heading" else placed_faults(seen, url)
         at = next((place for name, place in places if name == fact), None)
     if at is None:
-        tags = (
-            re.search(tag, markup, re.IGNORECASE) for names, tag in _TAGS if re.match(names, issue)
-        )
-        first = next(filter(None, tags), None)
+        tags = [tag for names, tag in _TAGS if re.match(names, issue)]
+        first = next(filter(None, (re.search(tag, markup, re.IGNORECASE) for tag in tags)), None)
         if first is None:
             return ""
         at = first.start()
