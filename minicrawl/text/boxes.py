@@ -44,7 +44,9 @@ _NO_TEXT = words(
 )
 _NO_ATTRIBUTES: dict[str, str | None] = {}
 _ANCHORS = words("# ¶ § ↩ ↩︎ ↵ ↑ ⤴ ^")
-"""Texts of links to a heading itself, or from a note back to where it is referred to."""
+"""Texts of links to a heading itself, or from a note back to where it is referred to. They are left
+out, and so are links into a page that it begins with, as "Skip to content".
+"""
 BREAK = "\0"
 """Line break inside a run; the parser leaves no such character in a text."""
 
@@ -139,7 +141,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
     root = Box("body", body)
     boxes = [root]
     run, of_run, unseen = root, root, 0
-    shown_again = 0
+    shown_again, has_runs = 0, False
     # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
     stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
     while stack:
@@ -151,10 +153,13 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
             if text is not None:
                 is_first = run is root or of_run is not box
                 is_space = text is BREAK or (not is_exact and text.isspace())
-                is_anchor = link is not None and text.strip() in _ANCHORS
+                is_anchor = link is not None and (
+                    text.strip() in _ANCHORS or (link.startswith("#") and not has_runs)
+                )
                 if not (is_anchor or (is_first and is_space)):
                     if is_first:
                         run, of_run = _added(boxes, box, "", node, place=box.place), box
+                        has_runs = True
                     if link is not None:
                         run.linked += len(text)
                     is_formula = tag in _FORMULAS

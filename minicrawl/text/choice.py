@@ -57,6 +57,7 @@ _LITTLE = 600
 """Letters of a page below which shares say nothing."""
 _OF_ROOT = 0.3
 """Share of a page from which on its `main` has all of its content."""
+_CELLS = words("dd td th")
 _MOST = 0.5
 _MOST_PRODUCTS = 2
 _PRODUCT_IN_JSON = re.compile(r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"')
@@ -83,13 +84,35 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
                 box.hint = SURE_NAME
         return _choose(boxes, places, is_article=is_article or has_own)
 
-    letters = choose(page.boxes)
+    boxes = page.boxes
+    letters = choose(boxes)
     if letters < _OF_ALL * (letters + page.unseen):
-        boxes = read(markup, with_unseen=True).boxes
-        of_all = choose(boxes)  # under 140 letters, it asks for JavaScript
+        with_unseen = read(markup, with_unseen=True).boxes
+        of_all = choose(with_unseen)  # under 140 letters, it asks for JavaScript
         if of_all >= _FEWEST and _is_too_little(letters, of_all, _OF_ALL):
-            return boxes
-    return page.boxes
+            boxes = with_unseen
+    _drop_repeated(boxes)
+    return boxes
+
+
+def _drop_repeated(boxes: list[Box]) -> None:
+    """Drop sentences that another place of the page says, as for narrow screens; not in tables.
+
+    A quote may have just the beginning of what it quotes. One place may repeat itself, as songs do.
+    """
+    place_of, end, end_of_quote = dict[str, int](), 0, 0
+    for at, box in enumerate(boxes):
+        if box.tag == "blockquote":
+            end_of_quote = max(end_of_quote, at + box.size)
+        elif box.tag in _CELLS:
+            end = max(end, at + box.size)
+        elif at >= end and not (box.tag or box.is_dropped) and box.letters >= SENTENCE:
+            beginning = box.text[:SENTENCE]
+            said = beginning if at < end_of_quote else box.text
+            is_known = place_of.get(said, box.place) != box.place
+            box.is_dropped = is_known and not box.pieces[0][1].is_exact
+            place_of.setdefault(box.text, box.place)
+            place_of.setdefault(beginning, box.place)
 
 
 def _is_product(markup: str, kind: str) -> bool:

@@ -13,12 +13,12 @@ refused when the field is made, before any page.
 import json
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from minicrawl.errors import UsageError, needs
 from minicrawl.text.boxes import parse
 from minicrawl.text.metadata import declared
+from minicrawl.text.structured_data import json_ld
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ def field(selector: str) -> Callable[[str, str], str]:
     if kind == "jsonld":
         if not _PATH.fullmatch(expression):
             raise UsageError(f"{selector!r} is no path such as jsonld:offers.price")
-        return lambda markup, _url: _of_json(parse(markup), expression.split("."))
+        path = expression.split(".")
+        return lambda markup, _url: next(
+            filter(None, map(_line, _at([*json_ld(parse(markup))], path, 0))), ""
+        )
     if kind == "meta":
         if not expression.strip():
             raise UsageError(f"{selector!r} names no meta element, as meta:og:title does")
@@ -85,18 +88,6 @@ def _of_elements(tree: "LexborHTMLParser", css: str, attribute: str, url: str) -
         value = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
         if line := _line(value):
             return (canonical(line, url) or line) if attribute in _URLS else line
-    return ""
-
-
-def _of_json(tree: "LexborHTMLParser", path: list[str]) -> str:
-    for node in islice(tree.css('script[type="application/ld+json"]'), _MOST_ELEMENTS):
-        try:
-            data = json.loads(node.text(), strict=False)
-        except (ValueError, RecursionError):
-            continue
-        for value in _at(data, path, 0):
-            if line := _line(value):
-                return line
     return ""
 
 

@@ -44,7 +44,7 @@ _SURE_WORDS = words(
 """Hints of a frame on every kind of page; the others may mean text in a shop or on a start page."""
 _FRAME_WORDS = words(
     "addthis addtoany advertorial affiliate anzeige author authorbox bio brotkrumen byline "
-    "callout caption captions comment commentform commentlist comments credit credits crumbtrail "
+    "caption captions comment commentform commentlist comments credit credits crumbtrail "
     "factbox feedback figcaption imagecaption infobox kommentar kommentare legend meta metadata "
     "pagenav paging postmeta postmetadata promotion rating ratings recommendations replies reply "
     "respond signature sharedaddy shariff skyscraper tag trackback trackbacks werbung"
@@ -86,7 +86,7 @@ _OF_WORDS = (
     (SURE_NAME, _SURE_WORDS),
     (FRAME_NAME, _FRAME_WORDS),
     (TEASER, _TEASER_WORDS),
-    (REVIEWS, words("review reviews")),
+    (REVIEWS, words("faq faqs review reviews upsell upsells")),
 )
 
 

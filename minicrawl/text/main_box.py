@@ -220,6 +220,8 @@ def _searched(box: Box) -> Box:
 
 _MAY_BE_LINKS = words("div form header ol p ul")
 """Elements that are dropped if they are links alone; tables and definitions are not."""
+_LISTS = words("ol ul")
+"""Lists, which are text after a colon, though of links."""
 _OF_TEXT = words("blockquote dd dt li p td th")
 """Elements in which short lines are text."""
 _SHOWN = frozenset(("", "figure"))
@@ -270,11 +272,18 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
 
 
 def _prune(inside: list[Box]) -> None:
-    """Drop links, scraps and headings without a section. The main box comes first."""
+    """Drop links, scraps and headings without a section. The main box comes first.
+
+    A list of links stays if a colon introduces it.
+    """
+    is_introduced = False
     for box in inside[1:]:
         most = _LINKS if box.letters < _LONG else _MANY_LINKS
-        if box.tag in _MAY_BE_LINKS and box.linked > most * box.letters:
+        is_links = box.tag in _MAY_BE_LINKS and box.linked > most * box.letters
+        if is_links and not (is_introduced and box.tag in _LISTS):
             box.is_dropped = True
+        if not box.tag and not box.is_dropped:
+            is_introduced = box.text.endswith(":")
         if box.is_dropped:
             drop_children(box)
     end_of_text = 0

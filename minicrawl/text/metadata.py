@@ -10,22 +10,18 @@ A date becomes `2026-11-26` or `2026-11-26T09:30:00+00:00`; other texts are left
 is resolved against that of the page.
 """
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from minicrawl.text.boxes import parse
+from minicrawl.text.structured_data import json_ld
 from minicrawl.web.urls import canonical
-
-if TYPE_CHECKING:
-    pass
-
 
 _MOST_OBJECTS, _MOST_VALUES = 1000, 20
 _LONGEST = 2000
@@ -76,12 +72,7 @@ def declared(markup: str) -> Declared:
         said = node.attributes
         value = said.get("content") or said.get("datetime") or node.text()
         items[said["itemprop"] or ""].append(_tidy(value))
-    objects: list[dict[str, Any]] = []
-    for node in tree.css('script[type="application/ld+json"]'):
-        try:
-            objects += islice(_objects(json.loads(node.text())), _MOST_OBJECTS)
-        except (ValueError, RecursionError):
-            continue
+    objects = islice(_objects(json_ld(tree)), _MOST_OBJECTS)
     return Declared(meta, sorted(filter(_kind_of, objects), key=_kind_of), links, items)
 
 
@@ -89,14 +80,16 @@ def _tidy(text: str) -> str:
     return " ".join(text[:_LONGEST].split())
 
 
-def _objects(data: object) -> Iterator[dict[str, Any]]:
-    """Yield the objects at the top of JSON-LD: one, a list of some, or those of a graph."""
-    if isinstance(data, list):
-        for item in data:
-            yield from _objects(item)
-    elif isinstance(data, dict):
-        yield data
-        yield from _objects(data.get("@graph"))
+def _objects(values: Iterable[object]) -> Iterator[dict[str, Any]]:
+    """Yield the objects at the top of JSON-LD, and those of lists and graphs, in order."""
+    stack = [*values][::-1]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, list):
+            stack += reversed(value)
+        elif isinstance(value, dict):
+            yield value
+            stack.append(value.get("@graph"))
 
 
 def _kind_of(thing: Mapping[str, Any]) -> int:

@@ -17,6 +17,7 @@ count, neither in names nor in short texts: post-17, 4,032 messages.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from itertools import accumulate, chain
 
 from minicrawl.text.boxes import Box, runs
 from minicrawl.text.hints import (
@@ -42,6 +43,8 @@ _OF_CARD = 0.35
 _SHARED = 0.34
 """Share of the posts that have a text in common."""
 _NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
+_NAME_OF_USER = re.compile(r"(?i)user|author|profile|poster|member|avatar")
+_LONGEST_NAME = 250
 _NO_LETTERS = re.compile(r"[\d\W_]+")
 
 
@@ -128,9 +131,19 @@ def has_cards(boxes: list[Box]) -> bool:
 
 
 def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
-    """Drop what the posts of a thread have in common: labels, buttons, cards of users."""
+    """Drop what the posts of a thread have in common: labels, buttons; and the cards of users."""
     if not NAME_OF_POST.search(_name(boxes[posts[0].start])):
         return
+    has_sentence = (not box.tag and SENTENCE <= box.letters > box.linked for box in boxes)
+    sentences = [0, *accumulate(has_sentence)]
+    end = 0
+    for at in chain.from_iterable(posts):
+        box = boxes[at]
+        is_short = at >= end and box.tag and sentences[at] == sentences[at + box.size]
+        if is_short and _NAME_OF_USER.search(_class(box)):
+            end = at + box.size
+            for inner in boxes[at:end]:
+                inner.is_dropped = True
     places = _places_inside(boxes, posts)
     times = Counter[tuple[int, str]]()
     for post in posts:
@@ -162,5 +175,8 @@ def _folded(run: Box) -> str:
 
 def _name(box: Box) -> str:
     """Return the first word of the class; the others, as of WordPress, say less."""
-    class_ = "" if box.node is None else box.node.attributes.get("class") or ""
-    return next(iter(class_.split()), "")
+    return next(iter(_class(box).split()), "")
+
+
+def _class(box: Box) -> str:
+    return "" if box.node is None else (box.node.attributes.get("class") or "")[:_LONGEST_NAME]

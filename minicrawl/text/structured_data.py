@@ -305,7 +305,7 @@ def structured(markup: str, url: str) -> dict[str, list[Any]]:
     for node in islice(tree.css("base[href]"), 1):
         base = joined(url, node.attributes["href"] or "")
     data = {
-        "json-ld": list(_json_ld(tree)),
+        "json-ld": list(json_ld(tree)),
         "opengraph": list(_open_graph(tree)),
         "microdata": list(Items(tree, base).all()),
         "rdfa": Rdfa(tree, base).found(),
@@ -319,7 +319,8 @@ def data(markup: str, url: str) -> str:
     return json.dumps(by_syntax) if by_syntax else ""
 
 
-def _json_ld(tree: LexborHTMLParser) -> Iterator[Any]:
+def json_ld(tree: LexborHTMLParser) -> Iterator[Any]:
+    """Yield the values of the JSON-LD of a page; those of a list each for itself."""
     for node in islice(tree.css('script[type="application/ld+json"]'), MOST_ITEMS):
         objects = _loaded(node.text())
         for item in objects if isinstance(objects, list) else [objects]:

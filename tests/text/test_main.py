@@ -23,6 +23,7 @@ from tests.shared import Absent, find
 
 SENTENCE = "This sentence is long enough to be one, and says something about the subject itself."
 OTHER = "Another one goes on with it for a while, so that there is a paragraph of more than a line."
+THIRD = "A third one follows in the same way, and has a point of its own to make about the subject."
 LINKS = (
     "<ul>" + "".join(f"<li><a href=/{name}>{name} of the site</a>" for name in "abcde") + "</ul>"
 )
@@ -89,14 +90,14 @@ def test_boilerplate_is_dropped_around_and_inside_the_article(frame: str) -> Non
     ],
 )
 def test_names_that_resemble_boilerplate_are_ignored(attributes: str) -> None:
-    assert lines(article(f"<div {attributes}><p>{OTHER}</div>")) == [SENTENCE, OTHER, OTHER]
+    assert lines(article(f"<div {attributes}><p>{THIRD}</div>")) == [SENTENCE, OTHER, THIRD]
 
 
 def test_an_id_made_from_a_heading_is_ignored() -> None:
-    section = f"<section id=search><h2 id=related>Search</h2><p>{OTHER}</section>"
-    sphinx = f"<div class=section id=search><h2>Search</h2><p>{OTHER}</div>"
-    assert lines(article(section)) == [SENTENCE, OTHER, "Search", OTHER]
-    assert lines(article(sphinx)) == [SENTENCE, OTHER, "Search", OTHER]
+    section = f"<section id=search><h2 id=related>Search</h2><p>{THIRD}</section>"
+    sphinx = f"<div class=section id=search><h2>Search</h2><p>{THIRD}</div>"
+    assert lines(article(section)) == [SENTENCE, OTHER, "Search", THIRD]
+    assert lines(article(sphinx)) == [SENTENCE, OTHER, "Search", THIRD]
 
 
 def test_a_box_with_most_of_the_page_is_not_boilerplate() -> None:
@@ -173,7 +174,7 @@ def test_text_marked_as_the_article_is_the_main_text() -> None:
 
 def test_what_a_script_or_a_click_shows_is_not_hidden() -> None:
     for attributes in ("id=S:0", "class=accordion-item", "class=faq", "role=tabpanel"):
-        assert OTHER in lines(article(f"<div {attributes} hidden><p>{OTHER}</div>"))[2:]
+        assert THIRD in lines(article(f"<div {attributes} hidden><p>{THIRD}</div>"))[2:]
 
 
 def test_text_that_only_programs_without_scripts_see_is_the_main_text_of_a_shell() -> None:
@@ -230,22 +231,22 @@ def test_comments_on_an_article_are_dropped_however_long_they_are() -> None:
 
 
 def test_reviews_are_dropped_from_the_page_of_a_product() -> None:
-    reviews = f"<div class=reviews><p>{SENTENCE}</div>"
+    reviews = f"<div class=reviews><p>{THIRD}</div>"
     product = '<script type=application/ld+json>{"@type": "Product"}</script>'
-    assert lines(article(reviews)) == [SENTENCE, OTHER, SENTENCE]
+    assert lines(article(reviews)) == [SENTENCE, OTHER, THIRD]
     assert lines(product + article(reviews)) == [SENTENCE, OTHER]
     for kind, text in (
         ("product", [SENTENCE, OTHER]),
-        ("product.group", [SENTENCE, OTHER, SENTENCE]),
+        ("product.group", [SENTENCE, OTHER, THIRD]),
     ):
         said = f"<meta property=og:type content={kind}>"
         assert lines(said + article(reviews)) == text
 
 
 def test_a_teaser_is_kept_unless_it_consists_of_links() -> None:
-    inside = f"<div class=teaser><p>{OTHER}</div>"
-    linked = f"<div class=teaser><p><a href=/x>{OTHER}</a></div>"
-    assert lines(article(inside + linked)) == [SENTENCE, OTHER, OTHER]
+    inside = f"<div class=teaser><p>{THIRD}</div>"
+    linked = f"<div class=teaser><p><a href=/x>{THIRD} Read on.</a></div>"
+    assert lines(article(inside + linked)) == [SENTENCE, OTHER, THIRD]
 
 
 def test_short_lines_are_kept_in_paragraphs_lists_and_tables_only() -> None:
@@ -254,8 +255,41 @@ def test_short_lines_are_kept_in_paragraphs_lists_and_tables_only() -> None:
 
 
 def test_links_beside_paragraphs_are_dropped() -> None:
-    inside = f"<div><p>{OTHER}</p><a href=/x>read on</a></div>"
-    assert lines(article(inside)) == [SENTENCE, OTHER, OTHER]
+    inside = f"<div><p>{THIRD}</p><a href=/x>read on</a></div>"
+    assert lines(article(inside)) == [SENTENCE, OTHER, THIRD]
+
+
+def test_a_list_of_links_is_text_after_a_colon() -> None:
+    assert lines(article(f"<p>See:{LINKS}<p>{THIRD}"))[2:4] == ["See:", "a of the site"]
+    assert lines(article(f"<p>See.{LINKS}<p>{THIRD}"))[2:] == ["See.", THIRD]
+
+
+def test_a_sentence_that_another_place_of_the_page_says_again_is_dropped() -> None:
+    twice = f"<div class=mobile><p>{OTHER}<p>{THIRD}</div>"
+    assert lines(article(twice)) == [SENTENCE, OTHER, THIRD]
+    assert lines(article(f"<p>{OTHER}")) == [SENTENCE, OTHER, OTHER]
+    assert lines(article(f"<p>{THIRD} It ends.<blockquote>{THIRD} …</blockquote>"))[2:] == [
+        f"{THIRD} It ends."
+    ]
+    cell = f"<table><tr><td>{OTHER}<td>b<tr><td>c<td>d</table>"
+    assert lines(article(cell))[2:] == [OTHER, "b", "c", "d"]
+    code = "<pre>{}</pre>".format("x = 1\n" * 20)
+    assert lines(article(f"{code}<div>{code}</div>"))[2:] == ["x = 1"] * 40
+
+
+def test_links_into_a_page_that_it_begins_with_are_dropped() -> None:
+    skip = "<a href=#main>Skip to content</a>"
+    assert lines(f"{skip}<div><a href=#foot>Skip all</a></div>") == []
+    assert lines("<p>Short <a href=#note>text</a>") == ["Short text"]
+
+
+def test_cards_of_users_are_dropped_from_posts() -> None:
+    posts = "".join(
+        f"<div class=post><div class=user-card><b>Captain</b> of ship {town}</div>"
+        f"<p>{SENTENCE} {town}.</div>"
+        for town in ("Rome", "Oslo", "Bonn", "Lima")
+    )
+    assert [line[-5:] for line in lines(posts)] == ["Rome.", "Oslo.", "Bonn.", "Lima."]
 
 
 def test_tables_of_links_are_kept() -> None:
