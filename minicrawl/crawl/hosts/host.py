@@ -81,6 +81,7 @@ class Host:
     in_use: int = 0  # requests under way
     strikes: int = 0
     pages: int = 0  # read or being read
+    dead: int = 0  # pages that were not there
     address: str | None = None
 
     def keep_rules(self, rules: Rules, until: float) -> None:

@@ -65,8 +65,8 @@ class Standing(IntEnum):
     UNASKED = 1
     """It waits for its first request."""
     STRANGE = 2
-    """It has answered, but no page has come from it. A robots.txt proves nothing: it costs an
-    attacker nothing to answer that at once."""
+    """It has answered, but no page has come from it, or no more than dead ones. A robots.txt proves
+    nothing: it costs an attacker nothing to answer that at once."""
     SILENT = 3
     """Its last request was not answered."""
 
@@ -74,7 +74,9 @@ class Standing(IntEnum):
     def of(cls, host: Host, *, is_known: bool = True) -> "Standing":
         """Return the standing of a host; `is_known` is False before its rules are."""
         if host.shared.answers:
-            return cls.PROVEN if host.pages else cls.STRANGE
+            # Pages under way prove nothing of a host whose others were dead.
+            unproven = host.dead and host.dead + host.in_use
+            return cls.PROVEN if host.pages > unproven else cls.STRANGE
         return cls.SILENT if is_known or host.shared.was_asked else cls.UNASKED
 
 

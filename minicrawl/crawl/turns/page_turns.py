@@ -105,6 +105,7 @@ class PageTurns:
             # do not exceed it. A page that was not read gives its place back.
             if not isinstance(fetched, Response):
                 turn.host.pages -= not turn.lease.again
+                turn.host.dead += isinstance(fetched, Failed) and fetched.kind is State.NOT_FOUND
             self.under_way -= 1
 
     async def _request(self, turn: Turn) -> Visit:

@@ -22,14 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOVED = 1 / 8
-_COLUMNS = ("turns", "dead", "_share")
+_COLUMNS = ("turns", "dead", "share")
 
 
 class LiveShares:
     """Expected share of live answers of each host."""
 
     def __init__(self) -> None:
-        self.turns, self.dead, self._share = array("I"), array("I"), array("d")
+        self.turns, self.dead, self.share = array("I"), array("I"), array("d")
         self.is_any_dead = False
 
     def count(self, host: int, *, is_dead: bool) -> bool:
@@ -37,23 +37,23 @@ class LiveShares:
         if (missing := host + 1 - len(self.turns)) > 0:
             self.turns.frombytes(bytes(4 * missing))
             self.dead.frombytes(bytes(4 * missing))
-            self._share.extend([1.0] * missing)
+            self.share.extend([1.0] * missing)
         self.turns[host] += 1
         self.dead[host] += is_dead
         self.is_any_dead |= is_dead
-        share, before = 1 - self.dead[host] / (self.turns[host] + 1), self._share[host]
+        share, before = 1 - self.dead[host] / (self.turns[host] + 1), self.share[host]
         if abs(share - before) <= _MOVED * before:
             return False
-        self._share[host] = share
+        self.share[host] = share
         return share > before
 
     def of(self, host: int) -> float:
-        return self._share[host] if host < len(self._share) else 1.0
+        return self.share[host] if host < len(self.share) else 1.0
 
     def of_many(self, hosts: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Vectorised `of`."""
-        shares, known = np.ones(len(hosts)), hosts < len(self._share)
-        shares[known] = np.frombuffer(self._share)[hosts[known]]
+        shares, known = np.ones(len(hosts)), hosts < len(self.share)
+        shares[known] = np.frombuffer(self.share)[hosts[known]]
         return shares
 
     def state(self) -> dict[str, bytes]:

@@ -222,7 +222,7 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
             pages = counted(of_host.turns[host_id], "page")
             reasons.append(
                 f"{of_host.dead[host_id]:,} of {pages} of its host were dead, so its key is "
-                f"multiplied by {share:.2f} and it comes later"
+                f"multiplied by {share:.2g} and it comes later"
             )
     if (values := snapshot.frontier.values) is not None:
         value, signals = values.signals_of(page)

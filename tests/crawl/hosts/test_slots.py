@@ -76,6 +76,14 @@ def test_a_host_is_proven_by_a_page_and_by_its_last_request_alone() -> None:
     assert Standing.of(state) is STRANGE
     state.pages = 1
     assert Standing.of(state) is PROVEN
+    state.dead = 1
+    assert Standing.of(state) is STRANGE
+    state.pages, state.in_use = 4, 2  # two of the pages are under way
+    assert Standing.of(state) is PROVEN
+    state.in_use = 3
+    assert Standing.of(state) is STRANGE
+    state.dead = 0
+    assert Standing.of(state) is PROVEN
     state.shared.answers = False
     assert Standing.of(state) is SILENT
 
