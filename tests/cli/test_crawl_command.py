@@ -24,6 +24,7 @@ from minicrawl.cli.crawl.display import Lines
 from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed
 from minicrawl.cli.crawl.watching import watched
 from minicrawl.config.values.quantities import as_size
+from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import UsageError
@@ -537,6 +538,16 @@ class TestTrouble:
         assert ("minicrawl errors" in told) == (not quiet)
         assert "top --n" not in told
         assert ("next steps" in told, "--refresh" in told) == (not quiet, False)
+
+    @pytest.mark.parametrize("target", ["http://portal.example/login", "http://www.a.example/"])
+    def test_a_login_page_of_the_network_is_suspected_in_one_line(
+        self, capsys: Captured, serve_pages: Callable[..., DictWeb], target: str
+    ) -> None:
+        web = serve_pages({"http://a.example/": (302, {"Location": target}, ""), target: "Log in!"})
+        command = ["crawl", "http://a.example/", *QUICK, "--resolve", f"*={web.address}"]
+        assert main(command) == 0
+        text = f"http://a.example/ to {target}: if that is no page of it, log in to your network\n"
+        assert (text in capsys.readouterr().err) == ("portal" in target)
 
     @pytest.mark.parametrize(("limit", "exit_code"), [("0.5", 3), ("1", 0)])
     def test_too_many_failures_are_exit_code_3(

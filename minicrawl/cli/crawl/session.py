@@ -40,6 +40,8 @@ from minicrawl.report.progress.mirrors import mirrors
 from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.errors import Cut, cuts
 from minicrawl.web.readable_hosts import readable
+from minicrawl.web.sites import site
+from minicrawl.web.urls import host as host_of
 from minicrawl.wording import as_duration, at_most, counted, percentage, rate, visible
 
 if TYPE_CHECKING:
@@ -245,6 +247,14 @@ class Session:
         status, counter, speed = self._found, self._state.counter, self._state.speed
         known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
         yield "fetched", f"{counted(status.pages_fetched or 0, 'page')} of {known}"
+        if status.pages_fetched == 1 and self._crawl.settings.storing.links:
+            from minicrawl.report.links.problems import redirects
+
+            with snapshot(self._store) as view:
+                for row in redirects(view)[:1]:
+                    if row.end and site(host_of(row.url)) != site(host_of(row.end)):
+                        hint = "if that is no page of it, log in to your network"
+                        yield "redirected", f"{row.url} to {row.end}: {hint}"
         if status.pages_fetched:
             gathered = f"{percentage(status.importance_gathered)} gathered"
             yield "importance", f"{gathered}; {self._ranks(status)}"
