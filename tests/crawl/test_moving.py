@@ -160,7 +160,7 @@ def test_a_home_that_cannot_be_written_stops_no_crawl(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("state").write_text("")  # no folder
-    assert f"commands that read {store} need MINICRAWL_OBJECTS" in said(*crawl_of(store, 60))
+    assert f"what reads {store} needs MINICRAWL_OBJECTS" in said(*crawl_of(store, 60))
     assert moved_keys()
     page = ["page", "http://www.open-commons.example/licence", "--store", "data/demo.db"]
     assert f"set MINICRAWL_OBJECTS={store}" in said(*page, code=1)

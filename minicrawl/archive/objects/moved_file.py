@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 
 from minicrawl.archive.objects.bucket import Bucket, bucket_at
 from minicrawl.archive.record import pieces
-from minicrawl.config.declaration import variable_of
 from minicrawl.config.values.kinds import InvalidValue, object_store_url
 from minicrawl.errors import Damaged, Unreachable
 from minicrawl.own_files import put_in_place, refuse_links, sync
@@ -40,7 +39,6 @@ from minicrawl.own_files import put_in_place, refuse_links, sync
 STUB = ".object"
 _BLOCK_BYTES, _MOST_BLOCKS, _MOST_AHEAD = 1 << 18, 64, 32
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_VARIABLE = variable_of("objects")
 _NAMED = set[Path]()
 """Marks of the object stores that the user has named in this run."""
 
@@ -61,12 +59,12 @@ class Stub(NamedTuple):
     def bucket(self) -> Bucket:
         """The object store; raises `Unreachable` if the user has not named it."""
         mark = mark_of(self.folder, self.url)
-        in_environment = os.environ.get(_VARIABLE, "").strip().rstrip("/")
+        in_environment = os.environ.get("MINICRAWL_OBJECTS", "").strip().rstrip("/")
         if mark in _NAMED or self.url == in_environment or os.access(mark, os.F_OK):
             return bucket_at(self.url)
         raise Unreachable(
             f"{self.folder / self.name} is in {self.url}, which you have not named for this folder "
-            f"on this machine: if you trust that place, set {_VARIABLE}={self.url}"
+            f"on this machine: if you trust that place, set MINICRAWL_OBJECTS={self.url}"
         )
 
     def is_whole(self) -> bool:

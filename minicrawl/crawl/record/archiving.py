@@ -93,8 +93,7 @@ def open_places(store: StoreWriter, storing: Storing, emit: Listener) -> Archive
             for folder in (archive_folder(store.path), *warcs_at):
                 name_store(folder, storing.objects)
         except OSError as error:
-            text = f"{error}: commands that read {storing.objects} need MINICRAWL_OBJECTS"
-            emit(Warned(text=text))
+            emit(Warned(text=f"{error}: what reads {storing.objects} needs MINICRAWL_OBJECTS"))
     archive = open_archive(store, storing, emit)
     try:
         versions = storing.keep_versions if isinstance(storing.keep_versions, int) else None
