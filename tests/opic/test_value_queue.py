@@ -28,12 +28,12 @@ class ValuedWorld(SiblingWorld):
         self._rng, self._noise, self._weight = Random(7), noise, weight
         self.is_read = set[int]()
 
-    def _post(self, plan: Plan, new: range, *, leads: bool = False) -> None:
+    def _post(self, plan: Plan, new: range, *, leads: bool = False, is_dead: bool = False) -> None:
         if leads and plan.page not in self.is_read:
             self.is_read.add(plan.page)
             value = (self.host_of[plan.page] == 1) != (self._rng.random() < self._noise)
             self.estimate.learn(round(value * FULL_VALUE), (plan,))
-        super()._post(plan, new, leads=leads)
+        super()._post(plan, new, leads=leads, is_dead=is_dead)
 
     def levels(self, pages: Sequence[int]) -> list[int]:
         return list(map(int, self.estimate.levels(np.array(pages, dtype=np.uint32), self._weight)))

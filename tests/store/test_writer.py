@@ -260,6 +260,9 @@ class Replica:
     def kept(self, begin: int, end: int) -> None:
         self.calls.append(f"pages from {begin} to {end}")
 
+    def moved(self) -> None:
+        self.calls.append("segments were moved")
+
     def committed(self) -> None:
         if not self.room:
             raise NoRoom("the engine is full")
