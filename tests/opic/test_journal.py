@@ -39,7 +39,7 @@ def replay(*pages: int) -> Step:
 def test_kinds_of_steps_keep_their_numbers_in_stores() -> None:
     assert [kind.name for kind in sorted(StepKind)] == [
         *("TERMS", "BORN", "ENDOWED", "VISIT", "FORWARD", "DEAD_END", "REPLAY", "REOPEN", "GRANT"),
-        *("PRESUME", "FOREIGN", "SEND", "RECEIVE", "REFUSE"),
+        *("PRESUME", "FOREIGN", "SEND", "RECEIVE", "REFUSE", "TIME"),
     ]
     assert min(StepKind) == 0
 
