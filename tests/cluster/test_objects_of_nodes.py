@@ -66,8 +66,9 @@ async def kill_at_random(
         node.kill()
         shutil.rmtree(node.folder, ignore_errors=True)
         node.start()
-    if s3_server is not None:
-        s3_server.fault = ""
+        await asyncio.sleep(random.uniform(0, 2))
+        if s3_server is not None:  # what a shard needs to go on must arrive in the end
+            s3_server.fault = ""
 
 
 async def test_random_kills_lose_and_double_no_page(
