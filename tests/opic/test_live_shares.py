@@ -34,8 +34,10 @@ def test_the_share_of_a_host_falls_with_its_dead_pages_and_rises_with_others() -
 def test_a_share_stays_until_it_has_moved_by_an_eighth() -> None:
     shares = after(*[(0, False)] * 9, (0, True))
     assert shares.of(0) == 1  # and not 10 / 11
-    assert not after(*[(0, False)] * 9).is_any_dead
-    assert shares.is_any_dead
+    assert not shares.holds_back
+    shares.count(0, is_dead=True)
+    assert shares.of(0) == pytest.approx(10 / 12)
+    assert shares.holds_back
 
 
 def test_siblings_of_dead_pages_are_likely_to_be_dead() -> None:

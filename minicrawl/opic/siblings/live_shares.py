@@ -30,7 +30,8 @@ class LiveShares:
 
     def __init__(self) -> None:
         self.turns, self.dead, self.share = array("I"), array("I"), array("d")
-        self.is_any_dead = False
+        self.holds_back = False
+        """True if the share of any host has been below 1."""
 
     def count(self, host: int, *, is_dead: bool) -> bool:
         """Count the answer of a page of the host; return True if the share of the host grew."""
@@ -40,11 +41,10 @@ class LiveShares:
             self.share.extend([1.0] * missing)
         self.turns[host] += 1
         self.dead[host] += is_dead
-        self.is_any_dead |= is_dead
         share, before = 1 - self.dead[host] / (self.turns[host] + 1), self.share[host]
         if abs(share - before) <= _MOVED * before:
             return False
-        self.share[host] = share
+        self.share[host], self.holds_back = share, True
         return share > before
 
     def of(self, host: int) -> float:
@@ -63,4 +63,4 @@ class LiveShares:
         """Continue from a saved state. Older stores have none, and count from now on."""
         for name in _COLUMNS:
             getattr(self, name).frombytes(state.get(f"live.{name}", b""))
-        self.is_any_dead = any(self.dead)
+        self.holds_back = any(share < 1 for share in self.share)

@@ -214,7 +214,7 @@ class Siblings:
     @property
     def holds_back(self) -> bool:
         """True if any host has been held back."""
-        return self.live.is_any_dead or bool(self.budgets.rounds)
+        return self.live.holds_back or bool(self.budgets.rounds)
 
     def held(self, host: int) -> float:
         """Return the factor of a lone page of the host: 1, or less if the host is held back."""

@@ -214,7 +214,7 @@ def _reasons_to_wait(snapshot: Snapshot, page: PageId, position: QueuePosition) 
             f"PageRank of the links read so far gives it {siblings.keys[page] / UNIT:.2f} units, "
             f"which stand in for its cash until {LAST_TURN:,} pages are read"
         )
-    if siblings is not None and siblings.live.is_any_dead:
+    if siblings is not None:
         from minicrawl.opic.siblings.values import live_share
 
         share, of_host = live_share(siblings, siblings.group_of(page), host_id), siblings.live

@@ -107,7 +107,7 @@ def has_table(derived: Connection | None, name: str) -> bool:
 def derived_rows(
     store: Path, connection: Connection, table: str, clauses: str = "", values: Sequence[Any] = ()
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of a table beside the store; `rest` is the end of the query."""
+    """Yield the rows of a table beside the store; `clauses` end the query."""
     with reading_beside(store, connection) as derived:
         if derived is not None and has_table(derived, table):
             yield from derived.execute(f"SELECT * FROM {table} {clauses}", values)
