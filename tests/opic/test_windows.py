@@ -9,6 +9,7 @@ from hypothesis import assume, given, strategies as st
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.opic.windows.interpolation import Interpolation
+from minicrawl.opic.windows.measured import Fixed, MeasuredWindow, Variable
 from minicrawl.opic.windows.window import Static, Window
 
 TICKS = UNIT >> 16
@@ -273,7 +274,12 @@ def test_a_compressed_window_equals_one_of_as_many_readings_or_more(
     flow: list[tuple[int, int]], width: int, most: int
 ) -> None:
     """A merged measure cannot be cut, so it may keep older readings."""
-    windows = {name: a_window(name, width, most=most) for name in ("variable", "fixed")}
+    windows: dict[str, MeasuredWindow] = {
+        "variable": Variable(width, most),
+        "fixed": Fixed(width, most),
+    }
+    for window in windows.values():
+        window.grow(1, 0, 0)
     seen: list[tuple[int, int]] = [(0, 0)]
     for away, cash in flow:
         seen.append((seen[-1][0] + away, cash))
@@ -286,7 +292,7 @@ def test_a_compressed_window_equals_one_of_as_many_readings_or_more(
             sum(cash for _, cash in seen[-count:]) / (now - seen[-count - 1][0])
             for count in range(least, len(flow) + 1)
         ]
-        assert len(windows[name].past(0)[2] or b"") <= 24 * most
+        assert windows[name].measures_per_page() <= most
         (found,) = importance(windows[name], [0], now, circulation=1)
         assert any(found == pytest.approx(per_tick(rate)) for rate in rates), name
 
