@@ -14,17 +14,8 @@ Of a page with a few lines, shares say nothing.
 import re
 from itertools import islice
 
+from minicrawl.text import hints
 from minicrawl.text.boxes import Box, parse, preorder, read, runs
-from minicrawl.text.hints import (
-    FRAME_NAME,
-    FRAME_TAG,
-    HEADINGS,
-    NONE,
-    OWN,
-    REVIEWS,
-    SURE_NAME,
-    words,
-)
 from minicrawl.text.main_box import (
     NO_PLACES,
     SENTENCE,
@@ -57,12 +48,12 @@ _LITTLE = 600
 """Letters of a page below which shares say nothing."""
 _OF_ROOT = 0.3
 """Share of a page from which on its `main` has all of its content."""
-_CELLS = words("dd td th")
+_CELLS = hints.words("dd td th")
 _MOST = 0.5
 _MOST_PRODUCTS = 2
 _PRODUCT_IN_JSON = re.compile(r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"')
 _PRODUCT_IN_ITEMS = re.compile(r"""itemtype=["']https?://schema\.org/Product["']""")
-_ROOT_IDS = words("content main main-content MainContent")
+_ROOT_IDS = hints.words("content main main-content MainContent")
 
 
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
@@ -80,8 +71,8 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     def choose(boxes: list[Box]) -> int:
         has_own = mark_own_article(boxes, titles)
         for box in boxes if is_product else ():
-            if box.hint == REVIEWS:
-                box.hint = SURE_NAME
+            if box.hint == hints.REVIEWS:
+                box.hint = hints.SURE_NAME
         return _choose(boxes, places, is_article=is_article or has_own)
 
     boxes = page.boxes
@@ -129,12 +120,12 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
     posts = posts_of(boxes)
     has_comments = False
     if posts and has_article(boxes, posts):
-        has_comments = boxes[posts[0].start].hint == FRAME_NAME
+        has_comments = boxes[posts[0].start].hint == hints.FRAME_NAME
         is_article = is_article or has_comments
     elif posts and (not is_article or is_forum(boxes, posts)):
         is_article = False
         ignore_names(boxes, posts)
-    for least in (FRAME_NAME, FRAME_TAG):
+    for least in (hints.FRAME_NAME, hints.FRAME_TAG):
         keep_main(boxes, find_main(boxes, places, least))
         letters = _letters(boxes)
         if letters >= _FEWEST:
@@ -174,7 +165,7 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     for box in boxes:
         box.is_dropped = box.place in repeated
     for box in inside:
-        if box.hint < NONE and is_frame(box, SURE_NAME):
+        if box.hint < hints.NONE and is_frame(box, hints.SURE_NAME):
             is_dropped = box.letters < most or is_never_main(box, page)
             box.is_dropped = box.is_dropped or is_dropped
         if box.is_dropped:
@@ -223,7 +214,7 @@ def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
         headings = [
             _folded(" ".join(run.text for run in preorder(box) if not run.tag))
             for box in preorder(article)
-            if box.tag in HEADINGS
+            if box.tag in hints.HEADINGS
         ]
         long = (text for text in headings if len(text) >= _SHORTEST_TITLE)
         if any(f" {text} " in name for text in long for name in names):
@@ -232,7 +223,7 @@ def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
             foreign += 1
     if len(own) != 1 or not foreign:
         return False
-    own[0].hint = OWN
+    own[0].hint = hints.OWN
     return True
 
 

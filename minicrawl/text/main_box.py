@@ -21,23 +21,11 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
+from minicrawl.text import hints
 from minicrawl.text.boxes import Box, preorder
-from minicrawl.text.hints import (
-    FRAME_NAME,
-    HEADINGS,
-    NAMED_MAIN,
-    NEVER_MAIN,
-    NONE,
-    OWN,
-    REVIEWS,
-    SURE_NAME,
-    TEASER,
-    TITLE,
-    words,
-)
 
-_NEVER_MAIN = words("aside footer nav")
-_WHOLE = words("ol p pre table ul")
+_NEVER_MAIN = hints.words("aside footer nav")
+_WHOLE = hints.words("ol p pre table ul")
 """Elements that are part of a main text, and not all of it."""
 SHORT, SENTENCE = 25, 80
 """Letters below which a line is hardly a sentence, and from which on it certainly is."""
@@ -64,7 +52,7 @@ class SitePlaces(NamedTuple):
 NO_PLACES = SitePlaces()
 
 
-def find_main(boxes: list[Box], places: SitePlaces, least: int = FRAME_NAME) -> Box:
+def find_main(boxes: list[Box], places: SitePlaces, least: int = hints.FRAME_NAME) -> Box:
     """Drop the frames of the page, and return its main box."""
     repeated = [box for box in boxes if box.place in places.repeated]
     drop_frames(boxes, least, repeated)
@@ -131,7 +119,7 @@ def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> N
     # A box with most of the page is not dropped, whatever it is called, unless it is a footer, say.
     most = _MOST * boxes[0].worth
     for box in boxes:
-        if box.hint < NONE and not box.is_dropped and is_frame(box, least):
+        if box.hint < hints.NONE and not box.is_dropped and is_frame(box, least):
             box.is_dropped = box.worth < most or is_never_main(box, boxes[0])
         if box.is_dropped:
             drop_children(box)
@@ -146,15 +134,15 @@ def is_never_main(box: Box, page: Box) -> bool:
     if box.tag == "footer" and box.linked > _MOST * box.letters:
         return True
     has_more = page.letters - box.letters >= _FEW
-    return has_more and (box.tag in _NEVER_MAIN or box.hint == NEVER_MAIN)
+    return has_more and (box.tag in _NEVER_MAIN or box.hint == hints.NEVER_MAIN)
 
 
 def is_frame(box: Box, least: int) -> bool:
     """Return True if the hint of a box is at least as sure a sign of a frame as this one."""
-    if box.hint == REVIEWS:
+    if box.hint == hints.REVIEWS:
         return False
-    if box.hint == TEASER:
-        return least > SURE_NAME and box.linked > _LINKS_OF_TEASER * box.letters
+    if box.hint == hints.TEASER:
+        return least > hints.SURE_NAME and box.linked > _LINKS_OF_TEASER * box.letters
     return box.hint <= least
 
 
@@ -182,13 +170,13 @@ def _named(boxes: list[Box]) -> Box | None:
 
     If it names several, none of them is it.
     """
-    own = next((box for box in boxes if box.hint == OWN), None)
+    own = next((box for box in boxes if box.hint == hints.OWN), None)
     if own is not None and own.worth >= _OWN * boxes[0].worth:
         return own
     named = {
         at: box
         for at, box in enumerate(boxes)
-        if (box.hint == NAMED_MAIN or box.tag == "article") and box.worth
+        if (box.hint == hints.NAMED_MAIN or box.tag == "article") and box.worth
     }
     if not named:
         return None
@@ -212,17 +200,17 @@ def _searched(box: Box) -> Box:
         best = max(box.boxes, key=_WORTH, default=None)
         if best is None or not best.tag or best.tag in _WHOLE:
             return box
-        is_named = is_named or box.hint == NAMED_MAIN or box.tag in {"article", "main"}
+        is_named = is_named or box.hint == hints.NAMED_MAIN or box.tag in {"article", "main"}
         if best.worth < (_ALL_OF_NAMED if is_named else _NEARLY_ALL) * box.worth:
             return box
         box = best
 
 
-_MAY_BE_LINKS = words("div form header ol p ul")
+_MAY_BE_LINKS = hints.words("div form header ol p ul")
 """Elements that are dropped if they are links alone; tables and definitions are not."""
-_LISTS = words("ol ul")
+_LISTS = hints.words("ol ul")
 """Lists, which are text after a colon, though of links."""
-_OF_TEXT = words("blockquote dd dt li p td th")
+_OF_TEXT = hints.words("blockquote dd dt li p td th")
 """Elements in which short lines are text."""
 _SHOWN = frozenset(("", "figure"))
 """Boxes with something to show: runs, and figures with their pictures."""
@@ -260,7 +248,7 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
         return []
     title = before[-len(after_title) - 1]
     if not title.is_dropped:
-        title.hint = TITLE
+        title.hint = hints.TITLE
     lines = [
         box
         for box in after_title
@@ -303,11 +291,11 @@ def _drop_empty_sections(inside: list[Box]) -> None:
 
     A heading that another one follows at once is text: references have lists of such headings.
     """
-    headings = [box for box in inside if box.tag in HEADINGS]
+    headings = [box for box in inside if box.tag in hints.HEADINGS]
     of_headings = {id(inner) for box in headings for inner in preorder(box)}
     covered, has_lost = 0, True  # headings of lower numbers have a section here
     for box in reversed(inside):
-        if box.tag in HEADINGS:
+        if box.tag in hints.HEADINGS:
             level = int(box.tag[1])
             if level >= covered and has_lost:
                 for inner in preorder(box):

@@ -19,19 +19,11 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import accumulate, chain
 
+from minicrawl.text import hints
 from minicrawl.text.boxes import Box, runs
-from minicrawl.text.hints import (
-    FRAME_NAME,
-    NAME_OF_POST,
-    NAMED_MAIN,
-    NONE,
-    SURE_NAME,
-    TEASER,
-    words,
-)
 from minicrawl.text.main_box import SENTENCE, SHORT, drop_frames
 
-_TAGS = words("article dd details div li section table td tr")
+_TAGS = hints.words("article dd details div li section table td tr")
 _FEWEST, _SHORTEST = 3, 40
 """Posts of a thread, and worth of each."""
 _LITTLE = 300
@@ -50,7 +42,7 @@ _NO_LETTERS = re.compile(r"[\d\W_]+")
 
 def posts_of(boxes: list[Box]) -> list[range]:
     """Return where the posts of a page are, or nothing if no siblings have most of its text."""
-    drop_frames(boxes, SURE_NAME)
+    drop_frames(boxes, hints.SURE_NAME)
     total, of_kind = boxes[0].worth, defaultdict[int, list[range]](list)
     if total < _LITTLE:
         return []
@@ -91,8 +83,8 @@ def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
 
 
 def _ignore(box: Box) -> None:
-    if box.hint in (TEASER, FRAME_NAME):
-        box.hint = NONE
+    if box.hint in (hints.TEASER, hints.FRAME_NAME):
+        box.hint = hints.NONE
 
 
 def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
@@ -100,7 +92,7 @@ def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
     in_posts = {at for post in posts for at in post}
     starts = [post.start for post in posts]
     return any(
-        (box.tag == "article" or box.hint == NAMED_MAIN)
+        (box.tag == "article" or box.hint == hints.NAMED_MAIN)
         and box.worth >= _LITTLE
         and at not in in_posts
         and not any(at <= start < at + box.size for start in starts[:1] + starts[-1:])
@@ -132,7 +124,7 @@ def has_cards(boxes: list[Box]) -> bool:
 
 def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
     """Drop what the posts of a thread have in common: labels, buttons; and the cards of users."""
-    if not NAME_OF_POST.search(_name(boxes[posts[0].start])):
+    if not hints.NAME_OF_POST.search(_name(boxes[posts[0].start])):
         return
     has_sentence = (not box.tag and SENTENCE <= box.letters > box.linked for box in boxes)
     sentences = [0, *accumulate(has_sentence)]
