@@ -17,7 +17,7 @@ worth   letters outside links, and less for short lines
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -89,24 +89,9 @@ def _between_title_and_body(boxes: list[Box], main: Box) -> list[Box]:
     title = next((at for at in range(end, -1, -1) if boxes[at].tag == "h1"), None)
     if title is None:
         return []
-    around = _around(boxes, title, end)
-    if around is boxes[0] and boxes[title] not in around.boxes:
-        return []
-    return boxes[title:end]
-
-
-def _around(boxes: list[Box], first: int, last: int) -> Box:
-    """Return the smallest box that has both of these."""
-    at = 0
-    while True:
-        below = at + 1
-        for child in boxes[at].boxes:
-            if below <= first and last < below + child.size:
-                break
-            below += child.size
-        else:
-            return boxes[at]
-        at = below
+    parts = accumulate((part.size for part in boxes[0].boxes), initial=1)
+    is_in_head = any(start < title < stop <= end for start, stop in pairwise(parts))
+    return [] if is_in_head else boxes[title:end]
 
 
 def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> None:
@@ -220,7 +205,6 @@ _LONGEST_LINK = 100
 _ENDS = ".!?:;…。"
 _LOWEST = 7
 """Number above those of all headings."""
-_WORTH = attrgetter("worth")
 
 
 def keep_main(boxes: list[Box], main: Box) -> None:

@@ -31,10 +31,12 @@ _OF_NOTES = words("aside dd div li p")
 _LABEL = re.compile(r"[\w*†‡]{1,4}")
 _LANGUAGE = re.compile(
     r"\b(?:brush:\s*|highlight-(?:source-)?|lang(?:uage)?-|(?:hljs|sourceCode|codehilite)\s+"
-    r"(?:lang(?:uage)?-)?)([\w+#-]{1,20})"
+    r"(?:lang(?:uage)?-)?|(?=\S+\s+hljs\b))([\w+#-]{1,20})"
 )
 """Language of code, as named by Sphinx, Pygments, GitHub, pandoc, highlight.js and Prism."""
 _NO_LANGUAGES = words("default none text plaintext notranslate")
+_AROUND_CODE = 4
+"""Elements around code that may name its language: Rouge has `code`, `pre` and two of `div`."""
 
 
 def markdown(boxes: Sequence[Box], url: str) -> str:
@@ -141,12 +143,14 @@ class _Writer:
         self._write("\n".join(f"| {' | '.join(cells)} |" for cells in lines), place)
 
     def _write_picture(self, figure: Box, place: _Place) -> None:
-        """Write the picture of a figure, whose caption is no main text, but belongs to it."""
+        """Write the picture of a figure; captions are no main text, but belong to what they say."""
         picture = None if figure.node is None else figure.node.css_first("img[src]")
         if picture is not None and (source := self._target(picture.attributes.get("src"))):
             alt = " ".join((picture.attributes.get("alt") or "").split())[:_LONGEST_ALT]
             self._write(f"![{_SPECIAL.sub(_ESCAPE, alt)}]({source})", place)
-            self._captions |= {id(box) for box in figure.boxes if box.tag == "figcaption"}
+        captions = [box for box in figure.boxes if box.tag == "figcaption"]
+        if picture is not None or figure.letters > sum(box.letters for box in captions):
+            self._captions |= set(map(id, captions))
 
     def _inline(self, run: Box) -> str:
         parts = []
@@ -229,8 +233,9 @@ def _language(run: Box) -> str:
     """Return the language of code, which is named by one of the elements around it."""
     assert run.node is not None
     node, names = run.node.parent, ""
-    for _ in range(3):  # at least `pre`, `body` and `html`
-        assert node is not None
+    for _ in range(_AROUND_CODE):
+        if node is None:
+            break
         said = node.attributes
         if declared := said.get("data-lang") or said.get("data-language"):
             names += f" lang-{declared[:20]}"

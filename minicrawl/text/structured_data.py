@@ -23,16 +23,9 @@ if TYPE_CHECKING:
 
 PREFIX = re.compile(r"(\w+):\s*(\S+)")
 _OG = "http://ogp.me/ns"
+_OG_KINDS = ("article", "book", "music", "product", "profile", "video")
 OG_PREFIXES: Mapping[str, str] = MappingProxyType(
-    {
-        "og": f"{_OG}#",
-        "article": f"{_OG}/article#",
-        "book": f"{_OG}/book#",
-        "music": f"{_OG}/music#",
-        "product": f"{_OG}/product#",
-        "profile": f"{_OG}/profile#",
-        "video": f"{_OG}/video#",
-    }
+    {"og": f"{_OG}#", **{kind: f"{_OG}/{kind}#" for kind in _OG_KINDS}}
 )
 _PREFIXES: Mapping[str, str] = MappingProxyType(
     {

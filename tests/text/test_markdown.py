@@ -53,6 +53,12 @@ def written(inside: str) -> str:
         ("<p>a<p><br><p>b", "a\n\nb"),
         ("<pre>```</pre>", "````\n```\n````"),
         ("<pre><code class=language-c++>a</code></pre>", "```c++\na\n```"),
+        ("<pre><code class='go hljs'>a</code></pre>", "```go\na\n```"),
+        (
+            "<div class=language-c><div class=highlight><pre><code>a</code></pre></div></div>",
+            "```c\na\n```",
+        ),
+        ("<figure><pre>a</pre><figcaption>b</figcaption></figure>", "```\na\n```\n\nb"),
         ("<div class=highlight-python><div><pre>a</pre></div></div>", "```python\na\n```"),
         ("<ul><li><pre>a\nb</pre></ul>", "- ```\n  a\n  b\n  ```"),
         ("<pre><code class='hljs rust'>a</code></pre>", "```rust\na\n```"),
