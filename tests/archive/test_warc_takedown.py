@@ -11,13 +11,13 @@ import httpx
 import pytest
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
-from minicrawl import Crawl, Settings
 from minicrawl.archive.warc import takedown
 from minicrawl.archive.warc.takedown import LOG, take_down
 from minicrawl.cli import main
 from minicrawl.errors import MinicrawlError
 from tests.cli.calls import Captured
 from tests.fetch.warc.files import PACKED, record, response
+from tests.webs import crawl_web
 
 HOST = "http://a.example"
 GONE, COPY, OTHER = f"{HOST}/secret", f"{HOST}/copy", f"{HOST}/other"
@@ -140,10 +140,7 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 
 def crawled(path: Path, folder: Path, **more: Any) -> None:
-    settings = Settings.of(
-        store=path, delay=0, address_delay=0, robots=False, warc=folder, keep="pages", **more
-    )
-    Crawl([HOST, GONE], settings, transport=httpx.MockTransport(answer)).run()
+    crawl_web(path, answer, [HOST, GONE], robots=False, warc=folder, keep="pages", **more)
 
 
 def test_the_files_of_a_crawl_are_rewritten_with_their_index_and_go_on(

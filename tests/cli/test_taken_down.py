@@ -1,7 +1,4 @@
-"""After a take-down, nothing shows the URL or its texts, and no file has them.
-
-Other pages' own words stay: their HTML, with relative links here, and their texts of links.
-"""
+"""After a take-down, nothing shows the URL or its texts, and no file has them."""
 
 import gzip
 import inspect
@@ -12,18 +9,15 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 from zipfile import ZipFile
 
 import click
-import httpx
 import pyarrow.parquet as pq
 import pytest
 
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
-from minicrawl import Crawl, Settings
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cli import main, root
 from minicrawl.crawl.record.archiving import forget
@@ -31,58 +25,13 @@ from minicrawl.errors import MinicrawlError
 from minicrawl.report.integrity.audit import audit
 from minicrawl.store import questions
 from minicrawl.store.reader import archive_folder, reading
-from tests.checking.test_requisites import kept
 from tests.cli.calls import Captured
 from tests.cli.test_every_command import HOME, LICENCE, REPORTS, WRITERS
 from tests.dashboard.asking import ACCESS, asked
+from tests.taken_down import HOST, PAGE, TEXT, crawled, places_of
 
-HOST = "http://a.example"
-URL, TEXT = "a.example/zebra", "quokka"
-"""Text of each URL that is taken down, and a word of all their texts."""
+URL = "a.example/zebra"
 SHOWN = re.compile(rf"{URL}|{TEXT}".encode())
-KINDS = ("page", "file.bin", "picture.png", "missing", "moved", "same", "denied", "hidden", "way")
-PAGE = f"{HOST}/zebra-page"
-MOVES = {"moved": "/zebra-page", "way": "/other"}
-
-
-def answer(request: httpx.Request) -> httpx.Response:
-    name = request.url.path.removeprefix("/zebra-")
-    if name in ("/", "/other"):
-        links = "".join(f"<a href=/zebra-{one}>anchor {one}</a>" for one in KINDS)
-        image = "<img src=/zebra-picture.png><img src=/zebra-lost.png>"
-        return httpx.Response(
-            200,
-            html=f"<title>Home</title>{links}{image}<a href=/other>o</a><a href=http://b.example/b>b</a>",
-        )
-    if name == "/b":
-        return httpx.Response(200, html=f"<title>B</title><a href={HOST}/>to A</a>")
-    if target := MOVES.get(name):
-        return httpx.Response(302, headers={"location": target})
-    if "." in name and name != "lost.png":
-        media = "image/png" if name.endswith("png") else "application/octet-stream"
-        return httpx.Response(200, content=TEXT.encode() * 9, headers={"content-type": media})
-    if name not in KINDS or name == "missing":
-        return httpx.Response(404)
-    noindex = "<meta name=robots content=noindex>" if name == "hidden" else ""
-    canonical = f"<link rel=canonical href={PAGE}>" if name == "same" else ""
-    html = f"<title>{TEXT}</title>{noindex}{canonical}<a href=/>{TEXT}</a><p>{TEXT} of a page"
-    return httpx.Response(200, html=html, headers={"etag": TEXT})
-
-
-def crawled(path: Path, **more: Any) -> set[str]:
-    """Crawl, and return the requested URLs."""
-    requested = set[str]()
-
-    def note(request: httpx.Request) -> httpx.Response:
-        requested.add(str(request.url))
-        return answer(request)
-
-    settings = Settings.of(
-        store=path, delay=0, address_delay=0, robots=False, types=("html", "files"), check="all",
-        deny=("-denied$",), keep="pages", **more,
-    )  # fmt: skip
-    Crawl([HOST, PAGE, "http://b.example/b"], settings, transport=httpx.MockTransport(note)).run()
-    return requested
 
 
 @pytest.fixture(scope="module")
@@ -90,24 +39,16 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with a store, its index and ranks, from which the URLs were taken down."""
     folder = tmp_path_factory.mktemp("taken-down")
     path = folder / "crawl.db"
-    crawled(path)
+    crawled(path, check="all")
     for line in ("index", "rank pagerank", f"backlinks {PAGE}", "audit", "top", "refine"):
         assert main([*shlex.split(line), "--store", str(path)]) in (0, 1), line
-    assert found_in(folder)
+    assert found_in(path)
     assert forget(path, f"{HOST}/zebra*", 1.0).is_complete
     return folder
 
 
-def found_in(folder: Path) -> list[str]:
-    """Return files and kept responses that have the URL or the text."""
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    pattern = re.compile(f"{URL}|/zebra|{TEXT}".encode())
-    found = [str(file) for file in files if pattern.search(file.read_bytes())]
-    text, responses = TEXT.encode(), kept(folder / "crawl.db")
-    with closing(ArchiveReader(archive_folder(folder / "crawl.db"))) as archive:
-        numbers = [number for number, _ in archive.index.dictionaries()]
-        found += [str(number) for number in numbers if text in archive.dictionary(number)]
-    return found + [url for url, one in responses.items() if text in one.body or URL in url]
+def found_in(path: Path) -> list[str]:
+    return places_of(path, TEXT, URL, "/zebra")
 
 
 @pytest.fixture
@@ -117,7 +58,7 @@ def path(original: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_no_file_has_the_url_or_its_texts(path: Path) -> None:
-    assert found_in(path.parent) == []
+    assert found_in(path) == []
     with closing(ArchiveReader(archive_folder(path))) as archive:
         assert list(verify(archive)) == []
     assert list(audit(path).wrong) == []
@@ -224,8 +165,8 @@ def test_no_view_shows_the_url_or_its_texts(path: Path) -> None:
 def test_links_lead_to_the_same_pages_as_before_and_the_ledger_is_exact(path: Path) -> None:
     with reading(path) as connection:
         before = questions.pages_known(connection)
-    assert not {url for url in crawled(path, refresh=0.5) if "zebra" in url}
+    assert not {url for url in crawled(path, check="all", refresh=0.5) if "zebra" in url}
     with reading(path) as connection:
         assert questions.pages_known(connection) == before
-    assert found_in(path.parent) == []
+    assert found_in(path) == []
     assert list(audit(path).wrong) == []

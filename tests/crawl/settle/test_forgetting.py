@@ -10,7 +10,6 @@ from typing import Any
 import httpx
 import pytest
 
-from minicrawl import Crawl, Settings
 from minicrawl.archive.packing import pack_any
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.archive.writer import ArchiveWriter
@@ -25,6 +24,7 @@ from minicrawl.web.takedowns import what_of
 from minicrawl.web.urls import posted
 from tests.checking.test_requisites import kept
 from tests.cli.test_page import archived
+from tests.taken_down import places_of, requested
 
 HOST = "http://a.example"
 SECRET = "xylophone"
@@ -48,28 +48,11 @@ def answer(request: httpx.Request, count: int) -> httpx.Response:
 
 
 def crawled(path: Path, *seeds: str, count: int = FEW, **more: Any) -> set[str]:
-    asked: set[str] = set()
-
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.add(str(request.url))
-        return answer(request, count)
-
-    settings = Settings.of(store=path, delay=0, address_delay=0, robots=False, **more)
-    Crawl(seeds, settings, transport=httpx.MockTransport(note)).run()
-    return asked
+    return requested(path, lambda request: answer(request, count), seeds, **more)
 
 
 def texts_in(path: Path) -> list[str]:
-    """Return where the secret occurs: files, dictionaries and records of the archive."""
-    wanted = SECRET.encode()
-    found = [str(file) for file in path.parent.rglob("*") if file.is_file()]
-    found = [file for file in found if wanted in Path(file).read_bytes()]
-    with closing(ArchiveReader(archive_folder(path))) as archive:
-        for number, _ in archive.index.dictionaries():
-            if wanted in archive.dictionary(number):
-                found.append(f"dictionary {number}")
-    found += [url for url, one in kept(path).items() if wanted in one.body]
-    return found
+    return places_of(path, SECRET)
 
 
 def new_store(folders: pytest.TempPathFactory, count: int) -> Path:
