@@ -13,7 +13,6 @@ from rich.console import Console
 
 from minicrawl.cli.crawl.display import LINE_EVERY_S, Lines, Panel, display
 from minicrawl.cli.crawl.display_state import (
-    RICHEST,
     DisplayState,
     RunCounter,
     Speed,
@@ -93,12 +92,6 @@ class TestRunCounter:
         counter.hear(Settled(url="https://down.example/", state=State.DNS))
         assert (counter.read, counter.answered, counter.failed) == (2, 4, 1)
         assert counter.not_requested == 1
-
-    def test_the_five_richest_requests_come_first(self) -> None:
-        counter = RunCounter()
-        asked(counter, *map(float, range(20)))
-        assert [cash for _, cash in counter.richest()] == [19.0, 18.0, 17.0, 16.0, 15.0]
-        assert len(counter.richest()) == RICHEST
 
 
 class TestSpeed:

@@ -40,13 +40,6 @@ def test_the_first_search_makes_the_index_and_marks_words(tmp_path: Path, capsys
     assert capsys.readouterr().err == ""
 
 
-def test_a_word_with_a_minus_excludes_pages(store: Path, capsys: Captured) -> None:
-    assert asked(store, "water", "-salt") == 0
-    out = capsys.readouterr().out
-    assert PIER in out
-    assert SEA not in out
-
-
 @pytest.mark.parametrize("words", [["water", "--", "-h"], ["water -h"], ["water", "-hats"]])
 def test_a_word_that_begins_like_an_option_excludes_pages(
     store: Path, capsys: Captured, words: list[str]
@@ -100,21 +93,9 @@ def test_by_and_score_choose_the_order(store: Path, capsys: Captured) -> None:
     assert asked(store, "water", "--by", "nobody") == 2
 
 
-@pytest.mark.parametrize("words", ["?!", "\0", "\ud800", "\u200f", "-salt", "x after:soon"])
-def test_a_query_without_words_is_refused(store: Path, capsys: Captured, words: str) -> None:
-    assert asked(store, words) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_a_query_of_ten_thousand_words_is_cut_with_a_notice(store: Path, capsys: Captured) -> None:
     assert asked(store, " ".join(f"water{number}" for number in range(10_000))) == 0
     assert "only the first" in capsys.readouterr().err
-
-
-def test_unknown_words_find_nothing(store: Path, capsys: Captured) -> None:
-    assert asked(store, "xylophone") == 0
-    out, err = capsys.readouterr()
-    assert (out, err) == ("", "no page has these words\n")
 
 
 @pytest.mark.slow
