@@ -161,7 +161,6 @@ class ArchiveReader:
         return header
 
     def place_of_body(self, digest: bytes) -> int | None:
-        """Return the place of the record that has the body with this digest, or None."""
         for place in self.index.with_digest(digest):
             with suppress(Damaged):
                 header = self.segments.header(place)

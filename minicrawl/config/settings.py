@@ -78,7 +78,6 @@ class Settings:
         return _merged([from_arguments(values)])
 
     def value(self, setting: Setting) -> Any:
-        """Return the value of a setting."""
         return getattr(getattr(self, setting.section.part), setting.field)
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
@@ -116,7 +115,6 @@ class Settings:
         return self.render_values != {"never"}
 
     def render_of(self, host: str) -> str:
-        """Return the value of `render` for a host."""
         rule = rules_for(self.politeness.host_settings, host).get("render")
         return self.rendering.render if rule is None else rule.value
 

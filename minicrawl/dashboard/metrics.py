@@ -17,7 +17,6 @@ Metric = tuple[str, str, Mapping[str, float | None]]
 
 
 def metrics_text(crawl: Json) -> str:
-    """Return the metrics of `Views.crawl`."""
     lines = list[str]()
     for name, means, samples in _metrics(crawl):
         known = {label: number for label, number in samples.items() if number is not None}

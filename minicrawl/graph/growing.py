@@ -206,7 +206,6 @@ class UnionFind:
         self._parent = list(range(nodes))
 
     def root(self, node: int) -> int:
-        """Return the first node of the component."""
         parent = self._parent
         while parent[node] != node:
             parent[node] = parent[parent[node]]

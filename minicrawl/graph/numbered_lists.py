@@ -110,8 +110,6 @@ _FEW_NODES, _SPARSE = 1 << 16, 8
 
 
 class DimacsList:
-    """Parser for DIMACS lists."""
-
     def __init__(self, place: str) -> None:
         self._place = place
         self._has_weights = False

@@ -164,7 +164,7 @@ FEW_SOURCES = 128
 _MANY_NODES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class BowTie:
     """Parts of a graph around its largest strong component, in nodes (Broder et al., 2000)."""
 
@@ -182,19 +182,13 @@ class BowTie:
 def bow_tie(graph: Csr, strong: Components, weak: Components) -> BowTie:
     core = strong.largest()
     if not graph.nodes:
-        return BowTie(core=0, leading_in=0, leading_out=0, tendrils=0, apart=0)
+        return BowTie(0, 0, 0, 0, 0)
     node = int(core.argmax())
     leads_in = (levels(graph.reversed(), [node]) != UNREACHED) & ~core
     leads_out = (levels(graph, [node]) != UNREACHED) & ~core
-    sizes = [int(np.count_nonzero(part)) for part in (core, leads_in, leads_out)]
+    nodes, before, behind = (int(np.count_nonzero(part)) for part in (core, leads_in, leads_out))
     around = int(weak.sizes[weak.of_node[node]])
-    return BowTie(
-        core=sizes[0],
-        leading_in=sizes[1],
-        leading_out=sizes[2],
-        tendrils=around - sum(sizes),
-        apart=graph.nodes - around,
-    )
+    return BowTie(nodes, before, behind, around - nodes - before - behind, graph.nodes - around)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

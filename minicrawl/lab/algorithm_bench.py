@@ -107,7 +107,6 @@ def read_sequence(path: Path) -> EdgeSequence:
 def compare(
     case: SolvedGraph, algorithms: Sequence[DynamicAlgorithm], rules: TrialRules
 ) -> Iterator[AlgorithmReport]:
-    """Run each algorithm on the graph."""
     for algorithm in algorithms:
         trials = []
         for _ in range(rules.trials):

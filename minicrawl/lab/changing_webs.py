@@ -99,7 +99,7 @@ are 19 and 9 circulations.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class WindowPoint:
     """Error of a policy at a rate of change, and the number of measures it stores.
 
@@ -226,13 +226,7 @@ def windows(
         # A pickle, because a deep copy of all measures would take longer than the laps.
         results = _at_rate(pickle.loads(warm), graph, rate, watching, tell)
         points += [
-            WindowPoint(
-                policy=policy,
-                rate=rate,
-                warm_up=warm_up,
-                errors=mean(errors),
-                measures_per_page=measures,
-            )
+            WindowPoint(policy, rate, warm_up, mean(errors), measures)
             for policy, (errors, measures) in zip(policies, results, strict=True)
         ]
     return points
@@ -316,14 +310,12 @@ class _Reader:
         recent = (
             slice(max(self.pages, known - _RECENT), known) if known > self.pages else slice(known)
         )
-        flows = [known * self._estimate(window)[recent].mean() for window in self._presuming]
+        estimates = (Importance(self.ledger, window) for window in self._presuming)
+        flows = [known * shares(estimate.of_all())[recent].mean() for estimate in estimates]
         born = self.ledger.mint(pages - known, pool=READ)
         self._greedy.add(born)
         for window, flow in zip(self._presuming, flows, strict=True):
             window.presume(born, int(flow * UNIT), self.ledger.now, self.ledger.circulation)
-
-    def _estimate(self, window: Window) -> Floats:
-        return shares(Importance(self.ledger, window).of_all())
 
     def errors(self, truth: Floats, living: Sequence[int]) -> list[EstimateErrors]:
         return [
@@ -351,10 +343,9 @@ def _at_rate(
             truth = true_importance(web.graph(), watching.small_edge)
             laps.append(reader.errors(truth, web.living))
         progress((lap + 1) / watching.laps)
-    measures = [_measures(window) for window in reader.watched]
     return [
-        (list(errors), count)
-        for errors, count in zip(zip(*laps, strict=True), measures, strict=True)
+        (list(errors), _measures(window))
+        for errors, window in zip(zip(*laps, strict=True), reader.watched, strict=True)
     ]
 
 

@@ -225,7 +225,6 @@ class RereadWeb:
         return changed
 
     def hear(self, refresh: RefreshScheduler) -> None:
-        """Read the sitemaps of all hosts."""
         if self.sitemap is SitemapTruth.NONE:
             return
         long_ago = self._read_at - 1

@@ -82,7 +82,12 @@ class _Room:
         if hasattr(value, "_asdict"):
             value = value._asdict()
         if isinstance(value, Mapping):
-            return dict(self._items(value))
+            fields = dict[str, Any]()
+            for name, field in value.items():
+                self._left -= len(json.dumps(str(name))) + _AROUND
+                if not self.is_full:
+                    fields[str(name)] = self.plain(field)
+            return fields
         if isinstance(value, list | tuple):
             elements = list[Any]()
             for element in value:
@@ -101,9 +106,3 @@ class _Room:
                 value = value if isfinite(value) else None
         self._left -= len(json.dumps(value)) + _AROUND
         return value
-
-    def _items(self, values: Mapping[Any, Any]) -> Iterable[tuple[str, Any]]:
-        for name, value in values.items():
-            self._left -= len(json.dumps(str(name))) + _AROUND
-            if not self.is_full:
-                yield str(name), self.plain(value)

@@ -57,7 +57,6 @@ def descendants(of: int, proc: Path = PROC) -> list[int]:
 
 
 def kill_descendants(of: int, proc: Path = PROC) -> None:
-    """Kill the descendants of a process."""
     for pid in descendants(of, proc):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

@@ -239,7 +239,6 @@ def length(x: Vector) -> float:
 
 
 def orthogonal_part(x: Vector, rows: Matrix) -> Vector:
-    """Return the component of `x` that is orthogonal to the orthonormal rows."""
     residual = x.copy()
     _without(residual, rows)
     return residual

@@ -91,7 +91,6 @@ class Snapshot:
 
     @cached_property
     def was_read(self) -> NDArray[np.bool_]:
-        """True for each page that was read."""
         return np.isin(self.states, READ_STATES)
 
     @cached_property

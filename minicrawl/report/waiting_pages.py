@@ -62,7 +62,6 @@ def waiting(snapshot: Snapshot, count: int = 0) -> Iterator[WaitingPage]:
 
 
 def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
-    """Return the position of this unread page."""
     unread = np.flatnonzero(snapshot.states == State.UNREAD)
     on_host = unread[snapshot.host_of[unread] == snapshot.host_of[page]]
     return QueuePosition(

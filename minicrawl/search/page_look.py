@@ -26,8 +26,6 @@ _COLOR = re.compile(rf"(dark-)?({'|'.join(COLORS)})=(#[0-9a-fA-F]{{3,8}}|[a-zA-Z
 
 
 class PageLook(NamedTuple):
-    """Look of a search page."""
-
     title: str
     logo: str
     text: str

@@ -53,8 +53,6 @@ Scoring = Callable[[Query], Floats]
 
 
 class Result(NamedTuple):
-    """Search result."""
-
     entry: Entry
     importance: float
     """Share of all importance."""
@@ -99,8 +97,6 @@ class Answered(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """Options of a search."""
-
     count: int = 10
     offset: int = 0
     folds: bool = True
@@ -222,7 +218,8 @@ class Finder:
         words = set(query.sought).union(*map(str.split, forms))
         text = "\n".join(filter(None, (entry.body, entry.repeated))) or "\n".join(entry.anchors)
         shown = snippet(text, words)
-        return Result(entry, self._share(entry.page), score, shown, folded, is_pinned)
+        share = _value_of(self._importance, entry.page) / max(len(self._importance), 1)
+        return Result(entry, share, score, shown, folded, is_pinned)
 
     def _with_synonyms(self, query: Query) -> Query:
         """Return the query with synonyms of its words.
@@ -348,9 +345,6 @@ class Finder:
         if self._scores is None:
             return self._importance
         return self._scores(query) if callable(self._scores) else self._scores
-
-    def _share(self, page: int) -> float:
-        return _value_of(self._importance, page) / max(len(self._importance), 1)
 
 
 def _place(result: _Found) -> tuple[float, float, int]:

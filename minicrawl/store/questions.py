@@ -195,7 +195,6 @@ def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
 
 
 def paths_of(connection: Connection, host: int) -> list[str]:
-    """Return the paths of all pages of a host."""
     return column(connection, "SELECT path FROM urls WHERE host = ?", host)
 
 

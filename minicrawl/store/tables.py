@@ -292,7 +292,6 @@ def measures(connection: Connection) -> dict[int, bytes]:
 
 
 def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
-    """Yield the steps after this one, in order."""
     cursor = connection.execute(
         "SELECT seq, kind, steps.page, state, born, amount, spending, value FROM steps "
         "LEFT JOIN scored USING (seq) WHERE seq > ? ORDER BY seq",

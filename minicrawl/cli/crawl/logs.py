@@ -64,7 +64,6 @@ def as_text(event: events.Event, at: float) -> str | None:
 
 
 def as_json(event: events.Event, at: float) -> str | None:
-    """Return one line of JSON; None for no line."""
     fields: dict[str, object]
     is_failure = isinstance(event, events.Settled) and event.state.is_failure
     match event:

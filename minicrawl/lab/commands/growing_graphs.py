@@ -26,7 +26,6 @@ MB = 1 << 20
 
 
 def graph_named(name: str) -> SolvedGraph:
-    """Return a graph of the suite, or that of a file."""
     if name in SUITE:
         return solved(SUITE[name]())
     path = Path(name)

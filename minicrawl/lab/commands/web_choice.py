@@ -73,7 +73,6 @@ class WebChoice:
     quick_nodes: int
 
     def valued_web(self, path: Path) -> tuple[Web, PageValues]:
-        """Return the web of the graph, and the values of its pages."""
         if self.graph is None:
             raise click.UsageError("--value needs pages with names: add --graph")
         with _named(self.graph) as named:

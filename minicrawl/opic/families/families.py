@@ -328,7 +328,6 @@ class FamilyBudgets:
         return min(factor, 1.0) * self._held[family]
 
     def hold_back_many(self, hosts: Hosts, factors: Floats) -> Floats:
-        """Vectorised `hold_back`."""
         if not self.rounds:
             return factors
         families = np.frombuffer(self.family_of, dtype=np.uint32)[hosts]

@@ -85,7 +85,6 @@ class Channels:
             _count(self.received, step)
 
     def next_number(self, receiver: int) -> int:
-        """Return the number of the next batch to this shard."""
         return self.sent.get(receiver, ChannelEnd()).number + 1
 
 

@@ -89,7 +89,10 @@ class ByHost:
                 if not self._eligible.is_current(entry):
                     self._show(queue)
                 elif self._has_room(queue.host):
-                    return self._lease(queue, entry & PAGE)
+                    page = entry & PAGE
+                    self._eligible.leased.add(page)
+                    self._pause(queue)
+                    return page
                 else:
                     self._pause(queue)
         return None
@@ -97,11 +100,6 @@ class ByHost:
     def limit(self, has_room: Callable[[int], bool]) -> None:
         """Let `take` pass over hosts without room for a request; they are not ready any more."""
         self._has_room = has_room
-
-    def _lease(self, queue: HostQueue, page: PageId) -> PageId:
-        self._eligible.leased.add(page)
-        self._pause(queue)
-        return page
 
     def waiting(self, host: int) -> NDArray[np.uint32]:
         """Return the waiting pages of a host, those on lease included."""
@@ -128,7 +126,6 @@ class ByHost:
         queue.set_front(None)
 
     def is_ready(self, host: int) -> bool:
-        """Return True if the host is ready."""
         return host >= len(self._queues) or self._queues[host].is_ready
 
     def has_pages(self, host: int) -> bool:

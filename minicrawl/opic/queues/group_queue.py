@@ -315,7 +315,6 @@ class GroupQueue:
         self.hosts.offer_one(group, self._siblings.groups.host[group], key)
 
     def key_many(self, groups: Numbers) -> None:
-        """Vectorised `_key`."""
         groups = groups[np.frombuffer(self._best, dtype=np.uint32)[groups] != NOBODY]
         keys = np.frombuffer(self._keys, dtype=np.int64)
         worths = np.frombuffer(self._worth, dtype=np.float64)[groups]

@@ -61,7 +61,6 @@ class FreeMembers:
         return group
 
     def is_held(self, group: int) -> bool:
-        """Return True if a member of the group is on lease."""
         return group in self._held
 
     def take_best(self, group: int) -> tuple[float, int] | None:
@@ -110,7 +109,6 @@ class FreeMembers:
             del self.floors[group]
 
     def forget_all(self) -> None:
-        """Drop all rankings."""
         self._ranked.clear()
         self.floors.clear()
 

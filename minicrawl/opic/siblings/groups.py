@@ -108,7 +108,6 @@ class Groups:
         return np.flatnonzero(np.frombuffer(self.turns, dtype=np.uint32))
 
     def is_lone(self, page: PageId) -> bool:
-        """Return True if the page has no siblings."""
         return self._lone[page >> 3] >> (page & 7) & 1 == 1
 
     def lone_among(self, pages: range) -> list[PageId]:
@@ -116,7 +115,6 @@ class Groups:
         return [page for page in pages if bits[page >> 3] >> (page & 7) & 1]
 
     def are_lone(self, pages: Pages) -> NDArray[np.bool_]:
-        """Vectorised `is_lone`."""
         bits = np.frombuffer(self._lone, dtype=np.uint8)[pages >> 3]
         is_set: NDArray[np.bool_] = (bits >> (pages & 7).astype(np.uint8) & 1).astype(np.bool_)
         return is_set

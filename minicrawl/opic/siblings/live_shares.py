@@ -51,7 +51,6 @@ class LiveShares:
         return self.share[host] if host < len(self.share) else 1.0
 
     def of_many(self, hosts: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """Vectorised `of`."""
         shares, known = np.ones(len(hosts)), hosts < len(self.share)
         shares[known] = np.frombuffer(self.share)[hosts[known]]
         return shares

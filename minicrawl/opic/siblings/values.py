@@ -66,7 +66,6 @@ def best_of(siblings: Siblings, pages: Sequence[PageId]) -> tuple[float, PageId]
 
 
 def worths_of(siblings: Siblings, pages: Pages) -> Floats:
-    """Vectorised `worth_of`."""
     keys = np.frombuffer(siblings.keys, dtype=np.int64)[pages]
     worths: Floats = keys * _LIFTS[pages & _HASHED]
     if siblings.levels is not None:
@@ -88,7 +87,6 @@ def factor_of(siblings: Siblings, group: int) -> float:
 
 
 def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
-    """Vectorised `factor_of`."""
     of, means = siblings.groups, siblings.means
     weight = np.frombuffer(of.turns, dtype=np.uint32)[groups] + float(PRIOR)
     factors = _NOVELTY_FACTORS[np.frombuffer(of.novelty, dtype=np.uint8)[groups]]
@@ -134,7 +132,6 @@ def key_of(factor: float, worth: float) -> int:
 
 
 def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
-    """Vectorised `key_of`."""
     keys: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
     return keys
 
@@ -156,7 +153,6 @@ def lone_key(siblings: Siblings, page: PageId) -> int:
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
-    """Vectorised `lone_key`."""
     worths = worths_of(siblings, pages)
     if not siblings.holds_back:
         return keys_of(PARTS, worths)

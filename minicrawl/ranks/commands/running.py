@@ -299,7 +299,6 @@ def _document(shown: Shown) -> dict[str, object]:
 
 
 def nodes_with_scores(best: list[tuple[str, float]]) -> list[object]:
-    """Return nodes and scores as JSON."""
     return [{"node": node, "score": score} for node, score in best]
 
 

@@ -296,7 +296,6 @@ def moment(text: str) -> float:
 
 
 def folder_of(store: Path, folder: Path | None) -> Path:
-    """Return the given archive folder, or that of the store."""
     place = folder or archive_folder(store)
     refuse_links(place.resolve())
     if not place.is_dir():

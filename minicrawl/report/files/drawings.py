@@ -43,7 +43,6 @@ def write_graphml(drawing: Drawing, file: BinaryIO) -> None:
 
 
 def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
-    """Write GEXF 1.3, for Gephi."""
     _write(
         file,
         '<?xml version="1.0" encoding="UTF-8"?>\n',
@@ -77,7 +76,6 @@ def write_gexf(drawing: Drawing, file: BinaryIO) -> None:
 
 
 def write_dot(drawing: Drawing, file: BinaryIO) -> None:
-    """Write DOT, for Graphviz."""
     _write(file, "digraph web {\n")
     for block in drawing.nodes:
         columns = [

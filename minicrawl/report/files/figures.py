@@ -51,7 +51,6 @@ def pyplot() -> ModuleType:
 
 
 def draw(plot: ModuleType, axes: Any, figure: Figure) -> None:
-    """Draw the figure into these axes."""
     for number, line in enumerate(figure.lines):
         (drawn,) = axes.plot(line.x, line.y, label=line.label, **_style(figure, number))
         if line.error and len(line.x) <= _MARKED:

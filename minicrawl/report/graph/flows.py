@@ -127,7 +127,6 @@ def page_links(snapshot: Snapshot, progress: Progress = lambda _share: None) -> 
 
 
 def linked_from(snapshot: Snapshot, page: int) -> list[int]:
-    """Return the pages that this page links to."""
     spending = snapshot.frontier.spendings.of(page)
     return _written(page, spending, is_copy=page in snapshot.frontier.books.forwards)[0]
 

@@ -81,7 +81,6 @@ class Duplicate(NamedTuple):
 
 
 def link_counts(snapshot: Snapshot, progress: Progress = unreported) -> tuple[Pages, Pages]:
-    """Return the number of links to each page and from it."""
     givers, targets = _links_to(snapshot, np.ones(len(snapshot), dtype=np.bool_), progress)
     inlinks, outlinks = (np.bincount(ends, minlength=len(snapshot)) for ends in (targets, givers))
     return inlinks, outlinks
@@ -160,7 +159,6 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
 def redirects(
     snapshot: Snapshot, host: str | None = None, progress: Progress = unreported
 ) -> list[Redirect]:
-    """Return the redirects of this host, or all."""
     refuse_without_links(snapshot)
     pages = _in_states(snapshot, (State.MOVED, State.BAD_REDIRECT), host)
     counts = link_counts(snapshot, progress)[0][pages]

@@ -117,7 +117,6 @@ def samples(store: Path, since: float = 0, last: int | None = None) -> list[Samp
 
 
 def latest_sample(store: Path) -> Sample | None:
-    """Return the last sample, or None."""
     return next(iter(samples(store, last=1)), None)
 
 

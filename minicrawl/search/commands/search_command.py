@@ -18,7 +18,6 @@ from minicrawl.search.commands.page_options import PageOptions, page_options, sh
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.searching import Finder, Result, SearchRequest
 from minicrawl.search.words.query import MOST_WORDS, Query, parse
-from minicrawl.search.words.snippets import Snippet
 from minicrawl.store.reader import search_folder
 from minicrawl.wording import counted, visible
 
@@ -155,7 +154,7 @@ def _show_result(place: int, result: Result, *, explain: bool) -> None:
         click.echo(f"{_INDENT}{click.style(url, fg='cyan')}  {importance}")
     begin, end = ("\x1b[33m\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("*", "*")
     show_paragraph(
-        _marked(result.snippet),
+        result.snippet.marked(_BEGIN, _END, visible),
         _INDENT,
         lambda line: line.replace(_BEGIN, begin).replace(_END, end),
     )
@@ -164,12 +163,3 @@ def _show_result(place: int, result: Result, *, explain: bool) -> None:
     if explain:
         parts = (f"{name} {value:.3g}" for name, value in result.score._asdict().items())
         show_paragraph(", ".join(parts), _INDENT)
-
-
-def _marked(snippet: Snippet) -> str:
-    """Return the snippet with marks around the search words."""
-    text, marks, at, shown = snippet.text, snippet.marks, 0, []
-    for begin, end in marks:
-        shown += [visible(text[at:begin]), f"{_BEGIN}{visible(text[begin:end])}{_END}"]
-        at = end
-    return "".join((*shown, visible(text[at:])))

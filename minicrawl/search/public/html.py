@@ -195,19 +195,12 @@ def _result(result: Result) -> str:
     facts += [iso(entry.at)[:10]] if entry.at is not None else []
     facts += [f"and {counted(result.folded, 'page')} like it"] if result.folded else []
     said = " · ".join(_safe(fact) for fact in facts if fact)
+    text = result.snippet.marked("<mark>", "</mark>", _safe)
     return (
         f"<li><h2>{head}</h2>"
-        f'<p class="place">{_safe(entry.url)}</p><p dir="auto">{_marked(result)}</p>'
+        f'<p class="place">{_safe(entry.url)}</p><p dir="auto">{text}</p>'
         f'<p class="facts">{said}</p></li>'
     )
-
-
-def _marked(result: Result) -> str:
-    text, at, pieces = result.snippet.text, 0, list[str]()
-    for begin, end in result.snippet.marks:
-        pieces += [_safe(text[at:begin]), f"<mark>{_safe(text[begin:end])}</mark>"]
-        at = end
-    return "".join((*pieces, _safe(text[at:])))
 
 
 def _facets(query: PublicQuery, answer: Answered) -> Iterator[str]:

@@ -5,7 +5,7 @@ Law: a snippet is text of the page as it stands; marks are offsets in it, not ma
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -26,6 +26,14 @@ class Snippet(NamedTuple):
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
+
+    def marked(self, before: str, behind: str, escape: Callable[[str], str]) -> str:
+        """Return the text, escaped, with signs before and behind each query word."""
+        pieces, at = list[str](), 0
+        for begin, end in self.marks:
+            pieces += [escape(self.text[at:begin]), before, escape(self.text[begin:end]), behind]
+            at = end
+        return "".join((*pieces, escape(self.text[at:])))
 
 
 def snippet(text: str, words: Collection[str]) -> Snippet:

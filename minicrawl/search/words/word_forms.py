@@ -113,7 +113,6 @@ def is_stop_word(word: str, languages: Iterable[str]) -> bool:
 
 @lru_cache(1 << 16)
 def _stop_word_of(word: str) -> tuple[str, ...]:
-    """Return the languages in which a word is a stop word."""
     return tuple(
         language
         for language in _WITH_STOP_WORDS

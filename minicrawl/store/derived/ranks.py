@@ -132,7 +132,6 @@ def kept_ranks(derived: Connection | None) -> list[RankRow]:
 
 
 def rank_row(derived: Connection | None, name: str) -> RankRow | None:
-    """Return the metadata of this rank, or None."""
     return next((row for row in kept_ranks(derived) if row.name == name), None)
 
 
