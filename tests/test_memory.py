@@ -126,15 +126,16 @@ print(resident_bytes() - before)
 
 
 @only_glibc
-def test_memory_of_one_page_is_used_by_the_next() -> None:
+@pytest.mark.parametrize(("large", "size"), [("", 100_000), ("LARGER_THAN_BODIES", 1_000_000)])
+def test_memory_of_one_page_is_used_by_the_next(large: str, size: int) -> None:
     """Memory that went back to the kernel would cost the next page a fault for each 4 KiB."""
-    program = """
-mmap_large_arrays()
+    program = f"""
+mmap_large_arrays({large})
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(100):
-        page = [bytes([1]) * 100_000 for _ in range(3)]
+        page = [bytes([1]) * {size} for _ in range(3)]
         del page
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 

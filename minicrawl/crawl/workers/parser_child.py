@@ -12,7 +12,7 @@ from time import process_time, thread_time
 from typing import Any
 
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message, send_message
-from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_BODIES, mmap_large_arrays
 from minicrawl.memory.limits import limit_memory, limit_processor_time
 
 
@@ -46,7 +46,7 @@ def _run(argument: tuple[Callable[[bytes], Any], float], pieces: list[bytes]) ->
 
 
 def main() -> None:
-    mmap_large_arrays()
+    mmap_large_arrays(LARGER_THAN_BODIES)
     limit_memory()
     with connection_at_stdin() as connection:
         serve(connection)

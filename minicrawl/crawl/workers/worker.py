@@ -20,7 +20,7 @@ from minicrawl.crawl.workers.messages import connection_at_stdin, receive_messag
 from minicrawl.crawl.workers.parser import ENOUGH_IN_WORKER_S
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
-from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_BODIES, mmap_large_arrays
 from minicrawl.memory.garbage_collector import freeze_loaded_objects
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
 from minicrawl.ports import Parse, Timed
@@ -153,7 +153,7 @@ def main() -> None:
     mark = BlameMark(int(sys.argv[1]))
     with connection_at_stdin() as connection:
         config = receive_message(connection)
-        mmap_large_arrays()
+        mmap_large_arrays(LARGER_THAN_BODIES)
         freeze_loaded_objects()
         if config is not None:
             asyncio.run(serve(connection, config, mark))
