@@ -31,7 +31,7 @@ from tests.fetch.wire import Answer, Then, Wire, answer, wire
 
 CONFIG = WorkerConfig.of(Settings.of(allow_private=True))
 PAGE = answer(b"<title>A</title><a href=/x>")
-LARGE = answer(b"<title>B</title>" + b"x" * page_parser.LARGE)
+LARGE = answer(b"<title>B</title>" + b"x" * 4 * page_parser.LARGE)
 SILENCE = Answer((b"HTTP/1.1 200 OK\r\n",), Then.HOLD)
 
 
