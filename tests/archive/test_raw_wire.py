@@ -6,11 +6,9 @@ the request to the last one of the message. The table has 300 combinations of wh
 
 import gzip
 import re
-import socket
-import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import chdir, closing, contextmanager, suppress
+from contextlib import chdir, closing, contextmanager
 from itertools import cycle, islice, product
 from pathlib import Path
 from random import Random
@@ -21,6 +19,7 @@ import pytest
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.cli import main
+from tests.archive.raw_server import raw_server
 
 ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
 
@@ -116,33 +115,15 @@ def serving() -> Iterator[tuple[int, dict[str, list[bytes]]]]:
     page = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % len(ROOT)
     missing = b"HTTP/1.1 404 None\r\nContent-Length: 0\r\n\r\n"
 
-    def answer(client: socket.socket) -> None:
-        with client, client.makefile("rb") as lines:
-            while line := lines.readline():
-                while lines.readline().strip():
-                    pass
-                path = line.split()[1].decode()
-                reply = REPLIES.get(path)
-                content = missing if reply is None else reply.sent
-                content = page + ROOT if path == "/" else content
-                sent[path].append(content)
-                client.sendall(content)
-                if reply is not None and reply.ends:
-                    return
+    def answer(path: str, _head: bytes) -> tuple[bytes, bool]:
+        reply = REPLIES.get(path)
+        content = missing if reply is None else reply.sent
+        content = page + ROOT if path == "/" else content
+        sent[path].append(content)
+        return content, reply is not None and reply.ends
 
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def accept() -> None:
-            with suppress(OSError):  # the server is closed
-                while True:
-                    client, _ = server.accept()
-                    threading.Thread(target=answer, args=(client,), daemon=True).start()
-
-        thread = threading.Thread(target=accept)
-        thread.start()
-        yield server.getsockname()[1], sent
-        server.shutdown(socket.SHUT_RDWR)
-        thread.join()
+    with raw_server(answer) as port:
+        yield port, sent
 
 
 @pytest.fixture(scope="module")

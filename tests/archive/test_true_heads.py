@@ -3,12 +3,9 @@
 import gzip
 import json
 import re
-import socketserver
-import threading
 from collections.abc import Iterator
 from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass, field
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind
 from minicrawl.cli import main
+from tests.archive.raw_server import raw_server
 
 ArchiveIterator = pytest.importorskip("warcio.archiveiterator").ArchiveIterator
 PAGES = 500
@@ -96,29 +94,15 @@ class Witness:
 def witnessing() -> Iterator[Witness]:
     seen = Witness()
 
-    class Turn(socketserver.StreamRequestHandler):
-        def handle(self) -> None:
-            lines = iter(self.rfile.readline, b"")  # a closed connection returns b"" forever
-            while request := b"".join(takewhile(b"\r\n".__ne__, lines)):
-                path = request.split()[1].decode()
-                reply = REPLIES.get(path, NOT_FOUND)
-                if b"If-None-Match" in request:
-                    reply = CONFIRMATION
-                seen.received[path] = request + b"\r\n"
-                head, end, _ = re.split(rb"(?<=\n)(\r?\n)", reply, maxsplit=1)
-                seen.sent[path] = head + end
-                self.wfile.write(reply)
+    def answer(path: str, head: bytes) -> tuple[bytes, bool]:
+        reply = CONFIRMATION if b"If-None-Match" in head else REPLIES.get(path, NOT_FOUND)
+        seen.received[path] = head
+        sent, end, _ = re.split(rb"(?<=\n)(\r?\n)", reply, maxsplit=1)
+        seen.sent[path] = sent + end
+        return reply, False
 
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = allow_reuse_address = True
-
-    with Server(("127.0.0.1", 0), Turn) as server:
-        seen.port = server.server_address[1]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+    with raw_server(answer) as seen.port:
         yield seen
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(scope="module")
