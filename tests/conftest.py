@@ -87,6 +87,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return the path of a store that does not exist yet."""
+    return tmp_path / "crawl.db"
+
+
+@pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return a function that lets commands read a text from stdin."""
     return lambda text: monkeypatch.setattr(sys, "stdin", StringIO(text))

@@ -1,6 +1,5 @@
 import csv
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -13,7 +12,7 @@ from minicrawl.errors import UsageError
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot
 from tests.bench.figure_files import write
-from tests.bench.figures import WINDOW_WIDTHS, ExperimentSize, FigureWebs, draw_all
+from tests.bench.figures import ExperimentSize, FigureWebs, draw_all
 
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1, 0.2), warm_ups=(0, 1))
 
@@ -40,19 +39,6 @@ def draw(out: Path) -> list[Path]:
 def tiny_webs() -> FigureWebs:
     web = synthetic_web(Model.COPYING, 60, seed=1)
     return FigureWebs(known=web.graph, watched=[web.graph, web.graph], crawled=web)
-
-
-@pytest.mark.slow
-def test_figures_4_and_5_have_the_windows_and_their_measures(drawn: Drawn) -> None:
-    sizes = (drawn.folder / "figure-4-window-sizes.csv").read_text().splitlines()
-    panels, lines = (set(column) for column in list(zip(*csv.reader(sizes[1:]), strict=True))[:2])
-    assert panels == {"Window sizes, all pages, cold start", "Window sizes, all pages, after 1 lap"}
-    assert lines >= {"variable 8", "interpolation 8"}
-    heading, *points = (drawn.folder / "figure-5-window-measures.csv").read_text().splitlines()
-    assert heading.startswith("panel,line,measures stored per page,")
-    stored = {name: float(measures) for _, name, measures, *_ in csv.reader(points)}
-    assert set(stored) == set(WINDOW_WIDTHS)
-    assert (stored["interpolation"], stored["adaptive"]) == (1, 2)
 
 
 def test_a_half_written_figure_never_replaces_a_good_one(
@@ -109,15 +95,6 @@ def test_lines_differ_without_colours(tmp_path: Path) -> None:
     assert imread(picture).size
     again = write(tmp_path, figure)[2].read_bytes()
     assert drawing.read_bytes() == again
-
-
-def test_without_matplotlib_the_extra_to_install_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(UsageError, match=r"minicrawl\[lab\]"):
-        draw(tmp_path / "figures")
-    assert not (tmp_path / "figures").exists()
 
 
 def test_a_folder_that_may_not_be_written_is_named(

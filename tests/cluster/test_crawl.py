@@ -19,11 +19,6 @@ from tests.crawl.large_web import AT_ONCE, LINKS, SEED
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
-@pytest.fixture
 def servers() -> FakeServers:
     return FakeServers()
 

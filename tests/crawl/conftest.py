@@ -1,18 +1,12 @@
 """Fixtures for tests of a crawl."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
 from tests.crawl.fakes import Disk, work_takes_no_time
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
 
 
 @pytest.fixture

@@ -240,19 +240,6 @@ def test_concurrency_limits_the_requests_at_once(path: Path) -> None:
     assert web.most_at_once == 5
 
 
-def test_silent_hosts_hold_at_most_half_of_the_slots(path: Path) -> None:
-    silent = [f"http://h{n}.example/" for n in range(12)]
-    at_once: list[int] = []
-
-    def answer(_: Request) -> FetchResult:
-        at_once.append(sum(not url.startswith(A) for url in web.under_way))
-        return failed(State.TIMEOUT)
-
-    web = FakeWeb(star(A, 20), elsewhere=answer, takes_s=1)
-    crawl(web, path, f"{A}/", *silent, concurrency=6)
-    assert max(at_once) == 3
-
-
 @pytest.mark.parametrize(("budget", "end"), [({"for_": 5}, 1005), ({"pages": 2}, 1002)])
 def test_the_end_does_not_wait_for_name_lookups(
     budget: dict[str, Any], end: float, path: Path

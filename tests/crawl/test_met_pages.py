@@ -54,25 +54,6 @@ def test_a_step_for_each_reason(path: Path) -> None:
     assert StepKind.DEAD_END not in dict(kinds(path))
 
 
-def test_a_page_that_was_too_far_is_read_by_a_shorter_path(path: Path) -> None:
-    answers: dict[str, Answer] = {
-        f"{A}/": html("/1", "/short"),
-        f"{A}/1": html("/2"),
-        f"{A}/2": html("/far"),
-        f"{A}/short": html("/far", "/2"),
-        f"{A}/far": html("/farther"),
-    }
-    run = crawl(FakeWeb(answers), path, f"{A}/", max_depth=2)
-    assert run.states[f"{A}/far"] is State.FETCHED
-    assert run.states[f"{A}/farther"] is State.DEPTH
-
-
-def test_a_wider_scope_finds_refused_pages(path: Path) -> None:
-    answers: dict[str, Answer] = {f"{A}/": html(f"{B}/"), f"{B}/": html()}
-    assert crawl(FakeWeb(answers), path, f"{A}/", scope="host").states[f"{B}/"] is State.SCOPE
-    assert crawl(FakeWeb(answers), path, f"{A}/", scope="any").states[f"{B}/"] is State.FETCHED
-
-
 @pytest.mark.parametrize(
     ("scope", "types"), [("any", ["html"]), ("host", ["html", "pdf"])], ids=["scope", "types"]
 )

@@ -10,11 +10,6 @@ from tests.stores import HandCrawl
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
-@pytest.fixture
 def crawl(path: Path) -> Iterator[HandCrawl]:
     with closing(HandCrawl(path)) as crawl:
         yield crawl

@@ -202,9 +202,9 @@ def test_the_flow_is_interpolated_between_history_and_cash(change: float, flow: 
 
 
 def test_cash_as_promised_means_no_change() -> None:
-    estimate = Importance(a_ledger())
-    # A moment that no few steps lead to.
-    estimate._ledger.recorded = UNIT
+    ledger = a_ledger()
+    ledger.recorded = UNIT  # a moment that no few steps lead to
+    estimate = Importance(ledger)
     sums = Sums(read=1, held=1, age=0, chance=0.5, deviation=0.25)
     assert estimate.level(sums).change == 0
     assert estimate.level(sums._replace(deviation=2.0)).change == 0.75

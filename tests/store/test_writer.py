@@ -37,11 +37,6 @@ def urls(connection: tables.Connection) -> list[UrlRow]:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
-@pytest.fixture
 def store(path: Path) -> Iterator[StoreWriter]:
     with closing(StoreWriter.open(path)) as opened:
         yield opened

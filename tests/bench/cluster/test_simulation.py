@@ -7,18 +7,14 @@ import pytest
 
 from minicrawl.cluster.channels import audit
 from minicrawl.crawl.schedule.orders import ORDERS
-from minicrawl.graph.csr import Csr
 from minicrawl.lab.exploration import Exploration, fetched
 from minicrawl.lab.importance_curves import Crawls, draw_seeds
-from minicrawl.lab.webs import Model, Web, synthetic_web, without_hosts
+from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.opic.ledger.ledger import READ
 from tests.bench.cluster.against_one_machine import ClusterPoint, Staleness, cluster_points
 from tests.bench.cluster.estimated_traffic import (
-    BATCH_BYTES,
     SIMULATED_SHARDS,
-    TRANSFER_BYTES,
     RealCrawl,
-    traffic,
 )
 from tests.bench.cluster.simulated_nodes import ShardedCrawl, SimulatedNodes
 from tests.bench.cluster.simulated_shard import owners
@@ -46,13 +42,6 @@ def test_a_page_of_another_shard_is_read_when_its_batch_arrives() -> None:
     assert late.fetched == [0, 1, 2, 3]
     assert late.traffic.ticks == 4 + 3 * 3
     assert late.traffic.idle > at_once.traffic.idle
-
-
-def test_gifts_of_many_pages_to_one_are_one_transfer() -> None:
-    links = [[1, 2, 3], [4], [4], [4], []]
-    crawl = crawled(links, [0, 0, 0, 0, 1], SimulatedNodes(nodes=1, shards=2, wait=5), 5)
-    assert crawl.fetched[-1] == 4
-    assert (crawl.traffic.batches, crawl.traffic.transfers) == (1, 1)
 
 
 def test_a_node_with_poor_pages_is_idle_while_others_are_richer() -> None:
@@ -101,22 +90,6 @@ def test_one_node_with_one_shard_reads_like_one_machine() -> None:
     assert len(set(found) & set(expected)) > 980  # equal pages may swap
 
 
-def test_shards_share_the_endowment_to_the_last_unit() -> None:
-    crawl = ShardedCrawl([[], [], []], [0, 1, 1], EDGE, SimulatedNodes(nodes=1, shards=3, wait=0))
-    crawl.start([0, 1, 2], 11)
-    assert [shard.ledger.minted >> 32 for shard in crawl.shards] == [1 + 4, 2 + 7, 0]
-
-
-def test_a_shard_owns_whole_sites() -> None:
-    hosts = np.array([0, 1, 0, 2], dtype=np.int32)
-    sites = np.array([0, 1, 0, 0], dtype=np.int32)
-    graph = Csr.from_edges(4, np.array([0]), np.array([1]))
-    owner = owners(Web(graph, hosts, sites), 64, 1)
-    assert owner[0] == owner[2] == owner[3] != owner[1]
-    unknown = owners(without_hosts(graph), 64, 2)
-    assert unknown[0] == unknown[1] != unknown[2] == unknown[3]
-
-
 # ---------------------------------------------------------------- the real crawl
 
 
@@ -132,28 +105,6 @@ def test_a_tick_reads_the_same_share_of_the_simulated_and_the_real_web() -> None
     assert Staleness.of(real(2), 100_000).nodes == 2
     settings = Staleness.of(real(1000, wait_s=60), 100_000).simulated(real(1000, wait_s=60), 8)
     assert (settings.wait, settings.tell, settings.headroom) == (60, 1, 8)
-
-
-@pytest.mark.parametrize(
-    ("pace", "wait_s", "per_page", "in_a_batch", "batches_s"),
-    [
-        pytest.param(1000, 60, 63.0, 1000, 64 * 63, id="full batches are sent at once"),
-        pytest.param(1, 9, 63.0, 10, 64 * 63 / 10, id="rare transfers wait 9 s after the first"),
-        pytest.param(100, 1, 0.0, 0, 0, id="without transfers nothing is sent"),
-    ],
-)
-def test_traffic_between_64_nodes(
-    pace: float, wait_s: float, per_page: float, in_a_batch: float, batches_s: float
-) -> None:
-    """Each of 64 * 63 pairs sends batches of 1,000 transfers at most."""
-    found = traffic(
-        RealCrawl(nodes=64, pages=1, pace=pace, wait_s=wait_s, transfers=1000), per_page
-    )
-    assert found.transfers_s == 64 * pace * per_page
-    assert found.in_a_batch == pytest.approx(in_a_batch)
-    assert found.batches_s == pytest.approx(batches_s)
-    sent = found.transfers_s * TRANSFER_BYTES + batches_s * BATCH_BYTES
-    assert found.megabytes_s == pytest.approx(sent / 1e6)
 
 
 @pytest.fixture(scope="module")
@@ -180,10 +131,3 @@ def test_late_cash_costs_importance(points: list[ClusterPoint]) -> None:
     assert many.agreement.mean[0] < few.agreement.mean[0] <= 1
     assert many.under_way > 5 * few.under_way
     assert few.to_json()["tick_s"] == pytest.approx(few.tick_s)
-
-
-@pytest.mark.proof
-def test_crawls_with_the_same_simulation_are_simulated_once(points: list[ClusterPoint]) -> None:
-    first, second, _ = points
-    assert first.mass == second.mass
-    assert first.traffic.transfers_s < second.traffic.transfers_s

@@ -126,21 +126,21 @@ class Books:
     def __init__(self, *units: int, per_fetch: int = 1) -> None:
         self.frontier = Frontier(StoreTerms(), lambda _: Spending((0,)))
         self.replays = ReplayScheduler(self.frontier, per_fetch)
-        self._take(Step(StepKind.BORN, born=len(units)))
+        self.take(Step(StepKind.BORN, born=len(units)))
         for page in range(len(units)):
-            self._take(Step(StepKind.VISIT, page, spending=Spending((0,) if page else ())))
+            self.take(Step(StepKind.VISIT, page, spending=Spending((0,) if page else ())))
         for page, amount in enumerate(units):
-            self._take(Step(StepKind.ENDOWED, spending=Spending((page,)), amount=amount))
+            self.take(Step(StepKind.ENDOWED, spending=Spending((page,)), amount=amount))
         self.replays.saw([Plan(0, 0, range(len(units)), 0, (), 0)])
         self.replayed: list[int] = []
 
-    def _take(self, step: Step) -> list[Plan]:
+    def take(self, step: Step) -> list[Plan]:
         return self.frontier.apply(StepRow(self.frontier.last_seq + 1, State.FETCHED, step))
 
     def replay(self, pages: list[int]) -> None:
         """Apply a replay, as the poster does."""
         self.replayed += pages
-        self.replays.saw(self._take(Step(StepKind.REPLAY, spending=Spending(pages))))
+        self.replays.saw(self.take(Step(StepKind.REPLAY, spending=Spending(pages))))
 
     def run(self) -> list[int]:
         before = len(self.replayed)
@@ -163,7 +163,7 @@ def test_pages_are_replayed_only_once_they_hold_enough_cash() -> None:
         books.replays.allowed += books.replays.per_fetch
     assert books.run() == []
     # An endowment without a seed, which no crawl gives.
-    books._take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
+    books.take(Step(StepKind.ENDOWED, spending=Spending((1,)), amount=10))
     books.replays.saw([Plan(0, 0, [1], 0, (), 0)])
     assert books.run() == [1]
 

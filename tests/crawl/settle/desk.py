@@ -39,8 +39,8 @@ class Desk:
         depths = None if limit is None else DepthTracker(self.frontier, limit)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
         poster = StepPoster(recorder, self.queue, self._refuse(gate), depths, self.seen.extend)
-        traps = TrapDetector(Settings().traps, recorder, gate)
-        self.settler = Settler(Settings(), recorder, poster, gate, traps)
+        self.traps = TrapDetector(Settings().traps, recorder, gate)
+        self.settler = Settler(Settings(), recorder, poster, gate, self.traps)
         self.said = ""
         self.chains: dict[int, RedirectChain] = {}
 

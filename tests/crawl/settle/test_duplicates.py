@@ -196,7 +196,7 @@ def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
 
 def overtaking(desk: Desk) -> list[str]:
     # The loop asks for this between two turns.
-    found = desk.settler._traps.copies.take_overtaking()
+    found = desk.traps.copies.take_overtaking()
     desk.settler.poster.reopen(found)
     return [desk.recorder.pages.url_of(page) for page in found]
 
@@ -279,7 +279,7 @@ def test_a_copy_that_becomes_a_seed_is_the_original(desk: Desk) -> None:
         give(desk, f"{VICTIM}/", 10)
         desk.read(page, words="same")
     # As a crawl that begins with this page.
-    desk.settler._traps.seeds.add(desk.page(f"{EVIL}/"))
+    desk.traps.seeds.add(desk.page(f"{EVIL}/"))
     assert overtaking(desk) == [f"{EVIL}/"]
     assert desk.read(f"{EVIL}/", words="same") is State.FETCHED
 

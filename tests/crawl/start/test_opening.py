@@ -83,11 +83,6 @@ def test_without_an_endowment_seeds_are_pages_like_others(path: Path) -> None:
     assert seeds_of(path) == [f"{A}/"]
 
 
-def test_seeds_in_several_blocks_get_equal_shares(path: Path) -> None:
-    planted(path, *(f"{A}/{n % 5}" for n in range(12)), endowment=10)
-    assert cash_of(path) == [3] * 5
-
-
 def test_the_next_run_completes_an_endowment(path: Path) -> None:
     seeds = [ResolvedUrl(f"{A}/{n}") for n in range(4)]
 

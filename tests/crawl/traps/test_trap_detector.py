@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl import Event, Reason, Settled
+from minicrawl import Reason, Settled
 from minicrawl.crawl.admission.traps import SHORT_CHAIN
 from minicrawl.model import FetchResult, Request, Response
 from minicrawl.states import State
@@ -14,7 +14,7 @@ from minicrawl.store import questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import NOT_ASKED
 from minicrawl.web.urls import split
-from tests.crawl.fakes import Answer, FakeWeb, Run, Scene, crawl, html, links_of, moved, web_of
+from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, html, links_of, moved, web_of
 
 A, B, C = "http://www.a.example", "http://www.b.example", "http://www.c.example"
 
@@ -217,22 +217,6 @@ def test_a_farm_gets_the_quota_of_one_site_however_many_hosts_it_has(path: Path)
     (skipped, *_) = in_state(run, State.ALLOWANCE)
     assert why(path, skipped).startswith("farm.test has had ")
     assert why(path, skipped).endswith("--site-pages 60")
-
-
-def test_sites_at_one_address_share_the_quota_of_a_site(path: Path) -> None:
-    """The seed links to each site, which links to one more page."""
-    names = [f"http://site-{'x' * number}.example/" for number in range(1, 30)]
-    web = web_of({f"{A}/": names} | {name: [f"{name}more"] for name in names})
-
-    def locate(scene: Scene, _: Event) -> None:
-        for host, origin in enumerate(scene.recorder.frontier.urls.origins):
-            if origin != A:
-                scene.crawler.parts.traps.quotas.locate(host, "198.41.0.4")
-
-    run = crawl(web, path, f"{A}/", site_pages=12, hear=locate, concurrency=1, endowment=0)
-    skipped = in_state(run, State.ALLOWANCE)
-    assert len(skipped) > 15
-    assert "198.41.0.4 has had" in why(path, skipped.pop())
 
 
 def test_pages_are_reopened_when_their_site_has_earned_more(path: Path) -> None:

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from minicrawl.app import Crawl
 from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.server import DemoServer
@@ -29,11 +27,6 @@ def link_words(path: Path, *urls: str) -> dict[tuple[str, str], str]:
     """Return the words of each link, keyed by source and target."""
     with snapshot(path) as seen:
         return {(urls[page], url): words for page, url, words in words_of_links(seen, urls)}
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
 
 
 def test_the_context_of_a_link_is_fifty_characters_on_either_side(path: Path) -> None:

@@ -21,11 +21,6 @@ from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import body, kept, url
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
 def refuses_a_writer(path: Path) -> bool:
     """Return whether another process fails to open the store for writing."""
     code = (
