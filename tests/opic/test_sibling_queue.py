@@ -171,6 +171,20 @@ def test_members_of_a_large_group_are_taken_by_value_while_they_grow() -> None:
         world.resume(0)
 
 
+def test_members_that_all_stay_on_lease_are_taken_once_and_by_value() -> None:
+    world = SiblingWorld((0, 1))
+    world.birth([1] * 3)
+    world.pause(1)
+    group = world.birth([0] * 40)
+    for _ in group:
+        best, page = world.best(), world.take()
+        assert page is not None
+        assert world.truth.value(page) >= best * EXACT
+        world.resume(0)
+    assert world.leased == {*group}
+    assert world.take() is None
+
+
 def test_an_endowed_page_moves_up_unless_it_is_on_lease() -> None:
     world = SiblingWorld((0, 1))
     world.birth([0] * 30)
