@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import UsageError
+from minicrawl.store import user_queries
 from minicrawl.store.user_queries import LONGEST_VALUE, query_views
 from minicrawl.store.views import VIEWS
 from tests.processes import PATIENCE_S
@@ -80,6 +81,18 @@ def test_memory_is_limited(store: Path) -> None:
     large = f"{many} SELECT i FROM n ORDER BY hex(zeroblob(100000 + i))"
     with pytest.raises(UsageError, match="memory"):
         query_views(store, large, seconds=PATIENCE_S)
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [("echo trace >&2; echo no disk >&2; exit 3", "no disk"), ("exit 3", "exit status 3")],
+)
+def test_why_a_query_ended_early_is_told(
+    store: Path, monkeypatch: pytest.MonkeyPatch, ending: str, why: str
+) -> None:
+    monkeypatch.setattr(user_queries, "OWN_PYTHON", ("sh", "-c", ending))
+    with pytest.raises(UsageError, match=f"^the query failed: {why}$"):
+        query_views(store, "SELECT 1")
 
 
 def functions() -> dict[str, tuple[int, str]]:
