@@ -197,6 +197,19 @@ def test_a_larger_crawl_looks_at_more_turns_together() -> None:
     assert list(map(at_once, turns)) == [AT_ONCE, AT_ONCE, AT_ONCE + 1, MOST_AT_ONCE]
 
 
+def test_what_recent_turns_revealed_counts_most() -> None:
+    means = Means()
+    for _ in range(1000):
+        means.count(3.0)
+    assert (means.late, means.relevance) == (pytest.approx(3), 1)
+    for _ in range(100):
+        means.count(0.0)
+    assert means.late == pytest.approx(0.39 * 3, rel=0.02)
+    for _ in range(1000):
+        means.count(0.0)
+    assert means.relevance == pytest.approx(0.25, abs=1 / 16)
+
+
 def test_an_older_state_restores_late_as_the_overall_mean() -> None:
     means, again, of_before = Means(), Means(), Means()
     for turn in range(2 * FEWEST_TURNS):
