@@ -271,7 +271,6 @@ def pack_dictionary(number: int, content: bytes) -> bytes:
 
 
 def as_revisit(record: bytes, codec: Codec) -> bytes:
-    """Return the record without its body."""
     header = header_of(record)
     head = unpacked_content(record, header, codec, first=header.head_bytes)
     payload = codec.compressor(header.dictionary).compress(head)
@@ -286,7 +285,6 @@ def pack_unchanged(url: str, wire: Wire | None = None) -> bytes:
 
 
 def with_digest_of(record: bytes, other: Header) -> bytes:
-    """Return the record with the digest that its body has in another record."""
     header = header_of(record)._replace(digest_kind=other.digest_kind, digest=other.digest)
     return with_header(header, _payload(record, header))
 
@@ -316,7 +314,6 @@ def repacked(record: bytes, number: int, codec: Codec) -> bytes:
 
 
 def numbered(record: bytes, number: int) -> bytes:
-    """Return the sealed record, with this dictionary number."""
     header = header_of(record)
     changed = with_header(header._replace(dictionary=number), _payload(record, header))
     return seal(changed, header.at)

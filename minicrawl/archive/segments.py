@@ -380,7 +380,6 @@ def scan(segments: Segments, begin: int = FIRST, end: int | None = None) -> Iter
 
 
 def _whole_at(segments: Segments, place: int, end: int) -> ScanStep | None:
-    """Return the record at `place`, or None if it is damaged."""
     try:
         header = segments.header(place)
         if place + header.record_bytes > end:
@@ -392,7 +391,6 @@ def _whole_at(segments: Segments, place: int, end: int) -> ScanStep | None:
 
 
 def _next_whole(segments: Segments, place: int, end: int) -> int:
-    """Return the place of the next intact record, or `end`."""
     while place < end:
         try:
             piece = segments.read_bytes(place, min(_SEARCHED_AT_ONCE, end - place))

@@ -44,7 +44,6 @@ class BuiltSite:
         return None
 
     def markdown(self) -> list[str]:
-        """Return the URLs of the Markdown files."""
         files = [file for file in sorted(self._folder.rglob("*.md")) if file.is_file()]
         return [f"{self.base}{quote(str(file.relative_to(self._folder)))}" for file in files]
 

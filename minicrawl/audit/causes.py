@@ -123,8 +123,6 @@ def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:
 
 
 def by_link(issue: str) -> Group:
-    """Blame the target of the links."""
-
     def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
         links = site.links
         if len(pages) < np.count_nonzero(links.of[issue][site.chosen]):  # as the new ones

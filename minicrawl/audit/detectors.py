@@ -89,7 +89,6 @@ def url(fault: str) -> Detector:
 
 
 def links(issue: str) -> Detector:
-    """Find pages with links that have this issue."""
     needs, group = OUTSIDE if issue == DEAD_OUTSIDE else LINKS, causes.by_link(issue)
     return Detector(
         lambda site: site.links.of[issue] > 0, needs, lambda site: site.links.of[issue], group
@@ -120,7 +119,6 @@ def listed(kind: str) -> Detector:
 
 
 def state(*states: State) -> Find:
-    """Return a function that finds the pages in these states."""
     return lambda site: site.is_in(*states)
 
 
@@ -149,7 +147,6 @@ def linked(kind: Find) -> Detector:
 
 
 def canonical_loop(site: AuditedSite) -> Mask:
-    """Return pages in a loop of canonical URLs."""
     target = site.target("canonical")
     # After as many steps as there are pages, every page left is in a loop; each round doubles the
     # steps.

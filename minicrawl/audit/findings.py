@@ -328,7 +328,6 @@ def _unseen(site: AuditedSite, check: Check) -> str:
 
 
 def chosen_checks(names: Iterable[str]) -> list[Check]:
-    """Return the checks with these names, or all."""
     known = {check.name: check for check in all_checks()}
     chosen = [RULES if name.startswith(f"{RULES}-") else name for name in names]
     for name in chosen:

@@ -47,7 +47,6 @@ def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
 
 
 def patterns(ignores: Sequence[Ignore], today: date) -> dict[str, re.Pattern[str]]:
-    """Return a pattern of what is ignored today for each issue."""
     by_issue = defaultdict[str, list[str]](list)
     for ignore in ignores:
         if ignore.until >= today:

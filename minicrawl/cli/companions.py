@@ -47,8 +47,6 @@ def cluster_door() -> ClusterDoor:
 
 
 class CrawlRequest(NamedTuple):
-    """Options of a `crawl` command."""
-
     loaded: Loaded
     given: Mapping[str, Any]
     """Values of all options, keyed by parameter name."""

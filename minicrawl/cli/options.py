@@ -276,7 +276,6 @@ def _default(row: Setting) -> str:
 
 
 def graph_of_option(usual: str) -> Callable[[Command], Command]:
-    """Pass `graph_of` to the command."""
     return click.option(
         "--graph-of",
         type=click.Choice(GRAPHS),

@@ -27,7 +27,6 @@ NONE = "none"
 
 
 def percent(share: float) -> str:
-    """Format a share as a percentage."""
     return f"{100 * share:.4f} %"
 
 
@@ -42,7 +41,6 @@ def correlation(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """Format a share in percent."""
     return NONE if value is None else f"{value:.2%}"
 
 
@@ -241,7 +239,6 @@ def warn(line: str) -> None:
 
 
 def show_json(document: object) -> None:
-    """Show a document as one line of JSON."""
     click.echo(as_json(document))
 
 

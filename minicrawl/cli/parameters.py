@@ -70,7 +70,6 @@ def switch(text: str, **attributes: Any) -> Any:
 def choice(
     values: type[StrEnum] | Sequence[str], text: str, default: str | None = None, **attributes: Any
 ) -> Any:
-    """Declare an option with one of these values."""
     return option(text, default and str(default), type=_OneOf(values), **attributes)
 
 

@@ -91,7 +91,6 @@ class Setting:
 
 
 def variable_of(name: str) -> str:
-    """Return the environment variable of a setting."""
     return PREFIX + name.replace("-", "_").upper()
 
 

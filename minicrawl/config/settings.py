@@ -111,7 +111,6 @@ class Settings:
 
     @property
     def is_rendering(self) -> bool:
-        """True if any pages are rendered."""
         return self.render_values != {"never"}
 
     def render_of(self, host: str) -> str:

@@ -47,7 +47,10 @@ class Given:
         return Given(setting.kind.masked(self.value), self.place, self.between)
 
     def __str__(self) -> str:
-        return f"{self.place}{self.between}{_shown(self.value)}"
+        value = self.value
+        text = value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        return f"{self.place}{self.between}{shown}"
 
 
 Source = Mapping[str, Given]
@@ -166,7 +169,6 @@ def from_store(store: Path | str, values: Mapping[str, object]) -> Source:
 
 
 def removed_error(place: str, name: str) -> UsageError:
-    """Return the error about a removed setting that is given at this place."""
     return UsageError(f"{place} is gone: {GONE[name].why}")
 
 
@@ -215,8 +217,3 @@ def _hint(word: str, known: Iterable[str]) -> str:
 
 def _last(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _shown(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, default=str, skipkeys=True)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

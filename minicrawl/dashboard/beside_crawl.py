@@ -50,7 +50,6 @@ class DashboardBeside(Companion):
             raise click.UsageError("--dashboard serves /metrics as well: leave out --metrics")
 
     def samples_graph(self, request: CrawlRequest) -> bool:
-        """Sample the graph for the curves of the page."""
         return bool(request.given["has_dashboard"])
 
     def beside(self, crawl: "Crawl", request: CrawlRequest) -> AbstractContextManager[None]:

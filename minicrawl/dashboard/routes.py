@@ -295,8 +295,8 @@ class _LogReader:
     """Reader of the requests that one browser has not seen yet."""
 
     def __init__(self, views: Views, last: int, thread: ThreadPoolExecutor) -> None:
-        self._views, self._last = views, last
-        self._reading = SharedView(self._read, 0.0, thread)
+        self._last = last
+        self._reading = SharedView(lambda: views.log(self._last), 0.0, thread)
 
     async def news(self) -> str:
         """Return new requests, or none while they are being read."""
@@ -307,9 +307,6 @@ class _LogReader:
                 return NOTHING
             self._last = document[-1]["id"]
         return text or NOTHING
-
-    def _read(self) -> list[dict[str, Any]]:
-        return self._views.log(self._last)
 
 
 async def _sent_object(

@@ -6,7 +6,6 @@ servers is passed through unchanged: the page shows it as text, never as markup.
 """
 
 import json
-import os
 import time
 from base64 import b64encode
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from minicrawl.dashboard.crawl_form import Form
 from minicrawl.dashboard.launcher import Launcher
 from minicrawl.errors import MinicrawlError, MissingStoreError, NoCrawlError, UsageError
 from minicrawl.json_values import to_json
+from minicrawl.memory import measures
 from minicrawl.model import CRAWLED
 from minicrawl.report.archived.page_versions import drawn, version
 from minicrawl.report.links.backlinks import links
@@ -47,8 +47,6 @@ LOG_AT_ONCE = 300
 MOST_POINTS = 600
 CURVES = ("strong_components", "weak_components", "largest_strong", "diameter", "mean_distance")
 _PATIENCE_S = 2.0
-_STATM, _PAGE_BYTES = "/proc/{}/statm", os.sysconf("SC_PAGE_SIZE")
-_STAT, _TICKS = "/proc/{}/stat", os.sysconf("SC_CLK_TCK")
 
 Json = dict[str, Any]
 
@@ -293,15 +291,12 @@ def process_usage(pid: int | None, *, is_tree: bool) -> Json:
 
     With `is_tree` its descendants count as well.
     """
-    try:
-        fields = Path(_STAT.format(pid)).read_text().rpartition(")")[2].split()
-        pages = Path(_STATM.format(pid)).read_text().split()[1]
-    except (OSError, IndexError):
+    if pid is None or not (fields := measures.stat(measures.PROC, pid)):
         return {"cpu_s": None, "memory": None}
-    cpu_s, memory = (int(fields[11]) + int(fields[12])) / _TICKS, int(pages) * _PAGE_BYTES
-    if is_tree and pid is not None:
-        from minicrawl.memory.measures import resource_usage
-
-        tree = resource_usage(pid)
+    begin = measures.FIRST_TIME
+    cpu_s = sum(map(int, fields[begin : begin + 2])) / measures.TICKS
+    memory = int(fields[measures.RESIDENT]) * measures.PAGE_BYTES
+    if is_tree:
+        tree = measures.resource_usage(pid)
         cpu_s, memory = tree.cpu_s, memory + tree.memory
     return {"cpu_s": cpu_s, "memory": memory}

@@ -16,7 +16,6 @@ curiosity    a difficult host: redirects, loops, traps, strange encodings
 import re
 from collections.abc import Mapping
 from email.utils import formatdate
-from functools import cache
 from random import Random
 from typing import Any, Final
 
@@ -166,7 +165,9 @@ class DemoWeb:
         head = f'<link rel="canonical" href="{canonical}">\n' if query == "print" else ""
         version = self._author.version(site, place, visits)
         sheet = self._author.sheet(site, place, version, head)
-        return page(sheet, {"Last-Modified": _modified(version)})
+        # The first version is as old as OPIC's paper, others follow daily.
+        date = formatdate(_PUBLISHED + version * _DAY_S, usegmt=True)
+        return page(sheet, {"Last-Modified": date})
 
 
 def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoResponse:
@@ -180,12 +181,6 @@ def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoRespo
         date = answer.headers.get("Last-Modified")
         is_known = date is not None and date == headers.get("if-modified-since")
     return answer._replace(status=304, body=b"") if is_known else answer
-
-
-@cache
-def _modified(version: int) -> str:
-    """Return the date of a version: the first is as old as OPIC's paper, others follow daily."""
-    return formatdate(_PUBLISHED + version * _DAY_S, usegmt=True)
 
 
 def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:

@@ -281,7 +281,6 @@ def estimate(
 
 
 def outline_of(graph: Csr, connections: Connections, far: Extent) -> Outline:
-    """Return the outline of a graph with known connections and distances."""
     strong, weak = connections.strong, connections.weak
     core = strong.largest()
     return Outline(

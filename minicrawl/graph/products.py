@@ -161,7 +161,6 @@ class Adjacency:
         return sums
 
     def blocks(self) -> Iterator[AdjacencyBlock]:
-        """Yield blocks that cover all nodes."""
         starts = self.graph.starts
         for first, last in pairwise(self._cuts):
             links = slice(int(starts[first]), int(starts[last]))

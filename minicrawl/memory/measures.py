@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROC = Path("/proc")
-_PAGE_BYTES, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
-_PARENT, FIRST_TIME, _AFTER_TIMES = 1, 11, 15
-"""Fields of /proc/PID/stat behind the name. Those of time include dead children."""
+PAGE_BYTES, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
+_PARENT, FIRST_TIME, _AFTER_TIMES, RESIDENT = 1, 11, 15, 21
+"""Fields of /proc/PID/stat behind the name: parent, times up to those of dead children, memory."""
 
 
 def resident_bytes(proc: Path = PROC) -> int:
@@ -21,7 +21,7 @@ def resident_bytes(proc: Path = PROC) -> int:
     except OSError:
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return pages * _PAGE_BYTES
+    return pages * PAGE_BYTES
 
 
 class ResourceUsage(NamedTuple):
@@ -39,7 +39,7 @@ def resource_usage(of: int, proc: Path = PROC) -> ResourceUsage:
     for pid in tree:
         with suppress(OSError):
             fields = (proc / str(pid) / "statm").read_text().split()
-            memory += (int(fields[1]) - int(fields[2])) * _PAGE_BYTES  # without shared pages
+            memory += (int(fields[1]) - int(fields[2])) * PAGE_BYTES  # without shared pages
     return ResourceUsage(memory, ticks / TICKS)
 
 

@@ -134,7 +134,8 @@ def pairs(
         yield next_pair
         known = np.vstack([known, next_pair.authorities])
         tell(len(known) / count)
-        start = orthogonal_part(rng.standard_normal(nodes), known)
+        start = rng.standard_normal(nodes)
+        _without(start, known)
 
 
 def unit(x: Floats) -> Vector:
@@ -236,12 +237,6 @@ def leading(
 def length(x: Vector) -> float:
     """Return the Euclidean length, without BLAS threads: they cost more time than they save."""
     return sqrt(np.einsum("i,i->", x, x))
-
-
-def orthogonal_part(x: Vector, rows: Matrix) -> Vector:
-    residual = x.copy()
-    _without(residual, rows)
-    return residual
 
 
 def images_within(memory_bytes: int, nodes: int) -> int:

@@ -204,7 +204,6 @@ def score_column(name: str) -> str:
 
 
 def nan_as_none(values: Values) -> list[float | None]:
-    """Return the values as a list, with None for NaN."""
     return [None if isnan(value) else value for value in values.tolist()]
 
 

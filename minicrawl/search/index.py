@@ -109,7 +109,10 @@ def _lockable(folder: Path) -> Iterator[Path]:
                 Path(links.name, file.name).symlink_to(file.absolute())
         yield Path(links.name)
     finally:
-        _remove(links)
+        for _ in range(_REMOVALS):  # a Tantivy thread may create its lock there meanwhile
+            links.cleanup()
+            if not Path(links.name).exists():
+                break
 
 
 def _has_lock(folder: Path) -> bool:
@@ -121,14 +124,6 @@ def _has_lock(folder: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _remove(folder: TemporaryDirectory[str]) -> None:
-    """Remove the folder, even if a Tantivy thread creates its lock there meanwhile."""
-    for _ in range(_REMOVALS):
-        folder.cleanup()
-        if not Path(folder.name).exists():
-            return
 
 
 class SearchIndex:
@@ -276,7 +271,6 @@ class SearchIndex:
         return Counts(int(buckets["pages"]["value"]), facets)
 
     def read_pages(self) -> Iterator[StoredEntry]:
-        """Yield all pages that were read, by page number."""
         import tantivy
 
         everything = self._hits(tantivy.Query.all_query(), max(len(self), 1))

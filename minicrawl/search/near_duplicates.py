@@ -136,7 +136,6 @@ def found_among(signed: SignedPages, is_alike: Judge) -> NearDuplicates:
 
 
 def _originals(signed: SignedPages, is_alike: Judge) -> Pages:
-    """Return the index of each page's original."""
     kinds, kind_of = _kinds(signed)
     alike = _alike(signed.signatures[kinds])
     originals = np.arange(len(signed.pages))

@@ -151,7 +151,6 @@ class Sought:
         return self._forms.get(language.partition("-")[0].lower()) or self._forms.get("", ())
 
     def share(self, words: Collection[str]) -> float:
-        """Return the share of the query that these words make up."""
         return sum(share for word, share in self._shares.items() if word in words)
 
 

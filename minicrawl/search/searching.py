@@ -64,7 +64,6 @@ class Result(NamedTuple):
     """True if the file with synonyms and pins puts it first."""
 
     def document(self, rank: int) -> dict[str, object]:
-        """Return the result at this rank as a JSON document."""
         entry = self.entry
         return {
             "rank": rank,

@@ -13,7 +13,6 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.report.saved_ranks import kept_scores
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.search.entries import Entry
 from minicrawl.search.importance_file import Floats
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.words.query import Query
@@ -67,9 +66,6 @@ def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for page in list(pages)[:_MOST_PAGES]:
         if entry := index.entry(page):
-            counts.update(chain.from_iterable(map(words_of, _texts(entry))))
+            texts = entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors
+            counts.update(chain.from_iterable(map(words_of, texts)))
     return counts
-
-
-def _texts(entry: Entry) -> tuple[str, ...]:
-    return (entry.own_title, *entry.headings, entry.body[:_LONGEST], *entry.anchors)

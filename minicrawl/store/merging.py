@@ -25,8 +25,6 @@ _ROWS_AT_ONCE = 10_000
 
 
 class UrlColumns(NamedTuple):
-    """Consecutive URLs as columns."""
-
     hosts: Sequence[int]
     paths: Sequence[str]
     depths: Sequence[int]

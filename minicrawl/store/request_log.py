@@ -150,7 +150,6 @@ def failed_requests(connection: Connection) -> Iterator[FetchRow]:
 
 
 def requests_after(connection: Connection, last: int, count: int) -> list[LoggedRequest]:
-    """Return the last `count` requests after this one, in order."""
     cursor = connection.execute(
         "SELECT fetches.id, at, outcome, fetches.status, wire_bytes, elapsed_s, detail, "
         "origin || path FROM fetches JOIN urls ON urls.id = page JOIN hosts ON hosts.id = host "

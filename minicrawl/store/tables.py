@@ -99,7 +99,6 @@ def as_json_list(ids: Sequence[int]) -> str:
 
 
 def meta(connection: Connection, name: str) -> str | None:
-    """Return a value of the table meta, or None."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
@@ -123,7 +122,6 @@ def is_birth_of(known: str | None, birth: str) -> bool:
 
 
 def terms(connection: Connection) -> StoreTerms | None:
-    """Return the terms of the store, or None if it is new."""
     text = meta(connection, "terms")
     return None if text is None else StoreTerms(**json.loads(text))
 
@@ -251,7 +249,6 @@ def has_values(connection: Connection) -> bool:
 
 
 def values_of(connection: Connection, pages: Sequence[int]) -> dict[int, int]:
-    """Return the last value of each of these pages that has one."""
     # SQLite takes the value from the row with the largest step.
     sql = "SELECT page, scored.value, max(seq) FROM json_each(?) AS wanted CROSS JOIN scored "
     cursor = connection.execute(f"{sql}ON page = wanted.value GROUP BY page", (str(list(pages)),))
@@ -327,7 +324,6 @@ def spent_by(connection: Connection, page: PageId) -> int:
 
 
 def last_step(connection: Connection) -> int:
-    """Return the number of the last step, or 0."""
     return number(connection, "SELECT coalesce(max(seq), 0) FROM steps")
 
 

@@ -96,7 +96,6 @@ class WarcSeries(NamedTuple):
         return is_own and self.open_path(segment_of(self.end)).exists()
 
     def path(self, number: int) -> Path:
-        """Return the path of a complete file."""
         return Path(self.folder) / f"{self.prefix}-{number:05}.warc.gz"
 
     def open_path(self, number: int) -> Path:

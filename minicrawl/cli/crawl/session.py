@@ -256,8 +256,11 @@ class Session:
                         hint = "if that is no page of it, log in to your network"
                         yield "redirected", f"{row.url} to {row.end}: {hint}"
         if status.pages_fetched:
-            gathered = f"{percentage(status.importance_gathered)} gathered"
-            yield "importance", f"{gathered}; {self._ranks(status)}"
+            gathered, ranks = percentage(status.importance_gathered), "ranks are estimates"
+            if (rank := status.convergence) is not None:
+                end = "converged" if rank.is_complete else "broken off while converging"
+                ranks = f"ranks {end}, {at_most(rank.error_bound)}"
+            yield "importance", f"{gathered} gathered; {ranks}"
         for name, counts in (("failed", status.failures), ("refused", status.refusals)):
             if counts:
                 yield name, f"{sum(counts.values()):,}{_listed(counts)}"
@@ -269,14 +272,6 @@ class Session:
         pages, duration = counted(counter.read, "page"), as_duration(speed.elapsed_s)
         yield "this run", f"{pages} in {duration}, {rate(speed.mean)}"
         yield "store", str(self._store)
-
-    @staticmethod
-    def _ranks(status: Status) -> str:
-        ranks = status.convergence
-        if ranks is None:
-            return "ranks are estimates"
-        kind = "ranks converged" if ranks.is_complete else "ranks broken off while converging"
-        return f"{kind}, {at_most(ranks.error_bound)}"
 
     def _log_progress(self, progress: Progress) -> None:
         if self._log_files is not None:

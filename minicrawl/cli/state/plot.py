@@ -21,8 +21,6 @@ ENDINGS = (".png", ".svg")
 
 
 class PictureFile(click.Path):
-    """Name of an image file."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
         if path.suffix.lower() not in ENDINGS:

@@ -74,7 +74,6 @@ class ValueKind:
         return not self.metavar
 
     def masked(self, value: Any) -> Any:
-        """Return the value without its secrets."""
         if self.mask is None or value is None:
             return value
         if isinstance(value, list | tuple):
@@ -292,7 +291,6 @@ def _read_warc_place(value: object) -> Path | str:
 
 
 def warc_place(value: Path | str) -> WarcPlace:
-    """Return the parts of a value of `WARC_PLACE`."""
     given, is_given, folder = str(value).partition("=")
     if not is_given or "/" in given:
         return WarcPlace(Path(value))

@@ -74,7 +74,6 @@ def part(value: object) -> float | None:
 
 
 def as_percent(value: object) -> str:
-    """Format a share in percent: 90%."""
     return value if isinstance(value, str) else f"{100 * float(str(value)):g}%"
 
 

@@ -65,7 +65,6 @@ class PostedGifts:
         """Links with individual amounts: for each plan that has any, the index of the first one."""
 
     def __len__(self) -> int:
-        """Return the number of plans."""
         return len(self._givers)
 
     def post(self, plan: Plan) -> None:

@@ -88,7 +88,6 @@ class EligiblePages:
         return keys
 
     def are_in_pool(self, pages: Pages) -> NDArray[np.bool_]:
-        """Return, for each page, whether its flag is that of the pool."""
         flags = np.frombuffer(cast(bytearray, self.flags), dtype=np.uint8)[pages]
         are_eligible: NDArray[np.bool_] = flags == self.pool
         return are_eligible

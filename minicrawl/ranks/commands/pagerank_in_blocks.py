@@ -168,7 +168,6 @@ def file_in_blocks(path: Path) -> Opened:
 
 
 def store_in_blocks(snapshot: Snapshot) -> Opened:
-    """Return a function that opens the links of a store."""
     check_links(snapshot)
     return lambda _memory, _folder, _tell: (
         Urls(snapshot),

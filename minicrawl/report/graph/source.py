@@ -95,7 +95,6 @@ def unseen(_label: str) -> AbstractContextManager[Progress]:
 
 @contextmanager
 def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
-    """Open the graph file, or without one the store."""
     if graph is not None:
         from minicrawl.graphfiles import read  # most graphs are those of stores
 

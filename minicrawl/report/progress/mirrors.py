@@ -16,8 +16,6 @@ _MOST_OF_A_HOST = 0.8
 
 
 class Mirror(NamedTuple):
-    """Host that mirrors another."""
-
     host: str
     of_host: str
     pages: int

@@ -157,7 +157,6 @@ WITH_PAGES = (RecordKind.PAGE, RecordKind.TEXT, RecordKind.REVISIT, RecordKind.R
 
 
 def stored_parts(store: Path) -> Iterator[StoredPart]:
-    """Yield the index and its anchors."""
     folder = search_folder(store)
     if not has_index(folder):
         return

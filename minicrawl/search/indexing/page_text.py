@@ -80,7 +80,8 @@ def page_text(
     anchors = tuple(_anchors(tree, url, encoding, has_base=_BASE.search(plain) is not None))
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
     said = language(markup[:LONGEST_LINE])
-    _drop([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)])
+    for node in _outermost([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)]):
+        node.decompose()
     main = () if main_text is None else tuple(_lines(main_text(tree.html or "", url)))
     page_headings = tuple(filter(None, map(_line, tree.css(_HEADINGS))))
     frame = tuple(_frame(tree))
@@ -115,23 +116,14 @@ def _anchors(
             yield target, words
 
 
-@lru_cache(1 << 14)
-def _resolved(href: str, folder: str) -> str | None:
-    """Resolve a reference that does not depend on the page's name.
-
-    The cache pays because most pages of a site share their references.
-    """
-    return canonical(href, folder)
+_resolved = lru_cache(1 << 14)(canonical)
+"""Resolves a reference that does not depend on the page's name: most pages of a site share these.
+"""
 
 
 def _frame(tree: LexborHTMLParser) -> Iterator[str]:
     for node in _outermost(tree.css(_FRAME)):
         yield from _lines(node.text())
-        node.decompose()
-
-
-def _drop(nodes: list[LexborNode]) -> None:
-    for node in _outermost(nodes):
         node.decompose()
 
 

@@ -132,8 +132,6 @@ _RoundPages = dict[int, tuple[ReadPage, Sequence[int]]]
 
 
 class _Indexing:
-    """One run of indexing."""
-
     def __init__(
         self,
         view: Snapshot,

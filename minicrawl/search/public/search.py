@@ -126,7 +126,6 @@ class PublicSearch:
         return Response(self._style, media_type="text/css")
 
     def _own(self, request: Request) -> str:
-        """Return the URL of the page."""
         return self._base or str(request.base_url)
 
     def _with_lack(
@@ -201,7 +200,12 @@ def serve_publicly(
     """Serve the page at a host and port, until the process is told to end."""
     host, port = place[0] or LOOPBACK, place[1]
     if base:
-        base = checked_base(base)
+        parts = urlsplit(base)
+        is_whole = parts.scheme in ("http", "https") and parts.hostname
+        if not is_whole or parts.query or parts.fragment:
+            problem = "must be a URL such as https://example.org/search/"
+            raise UsageError(f"--base-url {base}: {problem}")
+        base = f"{base.removesuffix('/')}/"
     with listening(host, port) as listener:
         name = f"[{host}]" if ":" in host else host
         own = f"http://{name}:{int(listener.getsockname()[1])}/"
@@ -209,11 +213,3 @@ def serve_publicly(
         server = LimitedServer(app)
         say(f"{base or own}  (listening at {own})" if base else own)
         server.run_at(listener)
-
-
-def checked_base(base: str) -> str:
-    """Return the base URL with a slash at its end. Raises UsageError if it is invalid."""
-    parts = urlsplit(base)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise UsageError(f"--base-url {base}: must be a URL such as https://example.org/search/")
-    return base if base.endswith("/") else f"{base}/"

@@ -161,10 +161,6 @@ def sought_words(text: str) -> Iterator[str]:
             yield word
 
 
-def _language(value: str) -> str:
-    return value.lower().partition("-")[0]
-
-
 def _site(value: str) -> str:
     match = _SITE.match(value)
     return match[1].lower().rstrip(".") if match else value.lower()
@@ -191,7 +187,7 @@ def _shown(text: str) -> str:
 
 
 _FILTERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
-    "lang": ("languages", _language),
+    "lang": ("languages", lambda value: value.lower().partition("-")[0]),
     "type": ("types", str.lower),
     "year": ("years", _year),
     "site": ("sites", _site),

@@ -78,7 +78,6 @@ def _words_by_line(lines: Sequence[str], sought: set[str]) -> dict[int, set[str]
 
 
 def _places(text: str, word: str) -> Iterator[int]:
-    """Yield the offsets of a whole word."""
     at = text.find(word)
     while at >= 0:
         end = at + len(word)

@@ -85,7 +85,6 @@ def facts_in_blocks(store: Path, connection: Connection) -> Iterator[list[FactsR
 
 
 def listed_in_blocks(store: Path, connection: Connection) -> Iterator[list[ListedRow]]:
-    """Yield the entries of all sitemaps, in blocks."""
     return _in_blocks(map(ListedRow._make, derived_rows(store, connection, "listed")))
 
 

@@ -99,7 +99,6 @@ def writing_beside(store: Path, connection: Connection, schema: str) -> Iterator
 
 
 def has_table(derived: Connection | None, name: str) -> bool:
-    """Return True if the file has a table of this name."""
     query = "SELECT 1 FROM sqlite_master WHERE name = ?"
     return derived is not None and derived.execute(query, (name,)).fetchone() is not None
 
