@@ -31,16 +31,16 @@ Attach = Callable[[Crawler], None]
 
 
 def check_browser(settings: Settings) -> None:
-    """Check that the browser exists, before anything is written; raises `UsageError`."""
-    if settings.is_rendering:
-        from minicrawl.crawl.rendering.pool import find_browser
-
-        find_browser(settings.rendering.browser)
+    """Check options of rendering and the browser, before writing; raises `UsageError`."""
     if settings.rendering.screenshots:
         if not settings.is_rendering:
             raise UsageError("--screenshots needs --render: only rendered pages are drawn")
         if not settings.storing.keeps_failures:
             raise UsageError("--screenshots needs --keep pages or --warc")
+    if settings.is_rendering:
+        from minicrawl.crawl.rendering.pool import find_browser
+
+        find_browser(settings.rendering.browser)
 
 
 @asynccontextmanager

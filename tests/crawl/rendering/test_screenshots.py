@@ -110,9 +110,14 @@ def test_a_rendered_page_is_kept_as_it_looked(tmp_path: Path, capsys: Captured) 
         (("--render", "auto", "--keep", "text"), "--screenshots needs --keep pages or --warc"),
     ],
 )
-def test_pictures_need_a_browser_and_an_archive(
-    tmp_path: Path, capsys: Captured, options: tuple[str, ...], reason: str
+def test_pictures_need_rendering_and_an_archive(
+    tmp_path: Path,
+    capsys: Captured,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    reason: str,
 ) -> None:
+    monkeypatch.setenv("PATH", "")  # options are checked before a browser is looked for
     store = str(tmp_path / "c.db")
     said = refusal(capsys, "crawl", "http://a.example", "--screenshots", *options, "--store", store)
     assert reason in said
