@@ -54,8 +54,8 @@ def of(value: NDArray[np.float64]) -> PageValues:
     return PageValues(value, array("I", bytes(4 * len(value))))
 
 
-def curves(values: PageValues) -> dict[str, Curve]:
-    crawls = Crawls(draws=3, seed=1, endowment=0, fractions=(0.1, 0.3))
+def curves(values: PageValues, draws: int) -> dict[str, Curve]:
+    crawls = Crawls(draws=draws, seed=1, endowment=0, fractions=(0.1, 0.3))
     found = order(
         WEB, orders=["siblings", BY_VALUE], crawls=crawls, values=values, progress=unreported
     )
@@ -64,7 +64,7 @@ def curves(values: PageValues) -> dict[str, Curve]:
 
 @pytest.mark.slow
 def test_the_order_learns_which_hosts_have_value() -> None:
-    found = curves(of_hosts())
+    found = curves(of_hosts(), draws=12)
     siblings, by_value = (found[name].value for name in ("siblings", BY_VALUE))
     assert siblings is not None
     assert by_value is not None
@@ -73,5 +73,5 @@ def test_the_order_learns_which_hosts_have_value() -> None:
 
 def test_random_values_cost_little_importance() -> None:
     value = (np.random.default_rng(2).random(WEB.graph.nodes) < 0.2).astype(np.float64)
-    found = curves(of(value))
+    found = curves(of(value), draws=3)
     assert found[BY_VALUE].mass == pytest.approx(found["siblings"].mass, rel=0.05)

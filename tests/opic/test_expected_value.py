@@ -121,8 +121,7 @@ def noise(rng: Random, rate: float) -> Callable[[int], float]:
 def test_noise_among_few_pages_earns_no_trust(rate: float) -> None:
     """By standard deviations alone, half of these crawls trusted it for a while."""
     trusts = [most_trust(Random(seed), noise(Random(-1 - seed), rate)) for seed in range(24)]
-    assert sum(trust > 0.1 for trust in trusts) <= 5
-    assert np.mean(trusts) < 0.15
+    assert sum(trust > 0 for trust in trusts) <= 1
 
 
 @pytest.mark.parametrize("folders", [{1}, {1, 2}, {1, 2, 3}])

@@ -14,12 +14,14 @@ A logistic function adds them up, and learns their weights w from every page rea
     p = sigma(logit m + w0 + sum w_q (logit x_q - logit m))
 
 Unread pages are ordered by key * p^(W t): their key in the sibling order, the weight W that the
-user gives to the value, and the trust t in p. The gain s is the sum of d (v - m) over the pages
-read, with d = ln p - ln m as it was before. If the value is noise, the variance of s is V, the sum
-of d^2 var v; but among few pages, one lucky hit is many roots of V. Bennett's inequality holds for
-few as well: with b, the largest |d| so far, chance alone reaches s with a probability of at most
+user gives to the value, and the trust t in p. The gain s is the sum of d (v - a) over the pages
+read, by what was known before each: d = ln p - ln p0, with p0 = sigma(logit m + w0) for a page that
+no signal knows, and the plain mean a of the values, as m, which begins at .3, is too high for rare
+values. If the value is noise, the variance of s is V, the sum of d^2 var v; but among few pages,
+one lucky hit is many roots of V. Bennett's inequality holds for few as well, with b, the largest
+|d| so far, and n = V / b^2. The second term makes it hold after each page: chance tries each time.
 
-    exp(-z^2 / 2),   z^2 = 2 V / b^2 ((1 + u) ln(1 + u) - u),   u = b s / V
+    z^2 = 2 n ((1 + u) ln(1 + u) - u) - 2.8 ln(1 + ln(1 + n)),   u = b s / V
 
 So the fewer the pages, the more gain it takes. The trust is 0 up to z = 1.75, and 1 from 2.5 on.
 
@@ -63,6 +65,9 @@ _RATE, _ACCUMULATED = 0.05, 0.01
 _NO_TRUST, _FULL_TRUST = 1.75, 2.5
 """z up to which p is not trusted, and from which on it is fully."""
 _SLOTS = 1 << 16
+_LOOKS = 2.8
+"""The law of the iterated logarithm: Howard et al., Annals of Statistics 49 (2021), have 2.89."""
+_NO_SIGNALS = (1.0, *[0.0] * len(SIGNALS))
 _LINK_PARTS, _MOST_LINKS = 256, 255
 """Values of linking pages are summed in 256ths; beyond 255 pages, sum and number are halved."""
 Levels = NDArray[np.uint8]
@@ -114,13 +119,14 @@ class ValueEstimate:
 
     def _learn(self, page: PageId, value: float) -> None:
         alone = np.array([page], dtype=np.uint32)
-        mean, (signals,) = self.mean, self._signals(alone).T
-        expected = float(self._expected(signals[:, None])[0])
+        (signals,) = self._signals(alone).T
+        expected, unknown = self._expected(np.column_stack((signals, _NO_SIGNALS))).tolist()
         if self._read:
-            distance = log(expected) - log(mean)
-            variance = self._squares / self._read - (self._sum / self._read) ** 2
-            self._gain += distance * (value - mean)
-            self._chance += distance**2 * max(variance, 0.0)
+            distance = log(expected) - log(unknown)
+            # The variance has the pages that m begins with; without a value so far it would be 0.
+            square = (_PRIOR * _MEAN_AT_FIRST + self._squares) / (_PRIOR + self._read)
+            self._gain += distance * (value - self._sum / self._read)
+            self._chance += distance**2 * max(square - self.mean**2, 0.0)
             self._farthest = max(self._farthest, abs(distance))
         gradients = (expected - value) * signals
         self._gradients += gradients**2
@@ -161,9 +167,9 @@ class ValueEstimate:
         """t: 0 if the estimates are no better than chance, 1 if they surely are."""
         if not self._chance or self._gain <= 0:
             return 0.0
-        ratio = self._farthest * self._gain / self._chance
-        evidence = self._chance / self._farthest**2 * ((1 + ratio) * log1p(ratio) - ratio)
-        deviations = sqrt(2 * max(evidence, 0.0))
+        pages, ratio = self._chance / self._farthest**2, self._farthest * self._gain / self._chance
+        evidence = 2 * pages * ((1 + ratio) * log1p(ratio) - ratio)
+        deviations = sqrt(max(evidence - _LOOKS * log1p(log1p(pages)), 0.0))
         return min(max((deviations - _NO_TRUST) / (_FULL_TRUST - _NO_TRUST), 0.0), 1.0)
 
     def expected(self, pages: Pages) -> Floats:
