@@ -5,6 +5,7 @@
     │   ├── NoRoom          its disk is full: a retry may succeed later
     │   │   ├── Unconfirmed  the servers of a cluster have not confirmed a commit
     │   │   └── Unreachable  an object store does not do what it was asked to
+    │   │       └── Unnamed  one that the user has not named is not asked
     │   ├── DamagedStore    its file is not what SQLite wrote
     │   └── NoCrawlError    no crawl of the store is running that could be controlled
     ├── Interrupted         exit code 130: interrupted by the user
@@ -59,6 +60,10 @@ class Unreachable(NoRoom):
     """Object store that does not do what it was asked to; a retry may succeed later."""
 
     awaited = "the object store"
+
+
+class Unnamed(Unreachable):
+    """Object store that the user has not named on this machine."""
 
 
 class DamagedStore(StoreError):

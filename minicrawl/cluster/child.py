@@ -42,7 +42,7 @@ from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.record.store_with_archive import earlier_place
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin
-from minicrawl.errors import MinicrawlError, NoRoom, Unconfirmed, Unreachable
+from minicrawl.errors import MinicrawlError, NoRoom, Unconfirmed, Unnamed, Unreachable
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.opic.ledger.channels import ShardPlace
 from minicrawl.store.reader import EARLIER, archive_folder, file_beside
@@ -56,6 +56,9 @@ _NODE_IS_GONE = 1
 _LEAST_FREE = 1 << 20
 """Free disk space in bytes, below which SQLite cannot write a batch."""
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_NEEDS_ROOM = "free some space, or give a --folder on another disk"
+_OF_OTHERS = (Unconfirmed, Unreachable)
+"""Lack of room, or worse, of servers and object stores."""
 
 
 def main() -> None:
@@ -124,10 +127,13 @@ class ShardChild:
                     return ShardEnd(reason="fenced", error=str(cause), is_fenced=True)
             for cause in errors:
                 is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
-                if isinstance(cause, MinicrawlError) or is_full:
-                    is_elsewhere = isinstance(cause, (Unconfirmed, Unreachable))
-                    is_full |= isinstance(cause, NoRoom) and not is_elsewhere
-                    return ShardEnd(reason="error", error=str(cause), has_no_room=is_full)
+                is_full |= isinstance(cause, NoRoom) and not isinstance(cause, _OF_OTHERS)
+                if is_full:
+                    why = f"no room on this node's disk: {cause}; {_NEEDS_ROOM}"
+                    return ShardEnd(reason="error", error=why, is_for_others=True)
+                if isinstance(cause, MinicrawlError):
+                    is_unnamed = isinstance(cause, Unnamed)
+                    return ShardEnd(reason="error", error=str(cause), is_for_others=is_unnamed)
             traceback.print_exception(error)
             return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
 

@@ -24,7 +24,7 @@ from minicrawl.cluster.replica.entries import (
 )
 from minicrawl.cluster.replica.restoring import Restored, restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits
-from minicrawl.errors import NoRoom
+from minicrawl.errors import NoRoom, Unnamed
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.object_stores import objects, s3, store
@@ -221,7 +221,7 @@ def test_a_snapshot_with_other_bytes_is_refused(
     with pytest.raises(EngineError, match=r"is gone|make it"):
         asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "again.db"))
     monkeypatch.delenv("MINICRAWL_OBJECTS")
-    with pytest.raises(EngineError, match="which you have not named"):
+    with pytest.raises(Unnamed, match="which you have not named"):
         asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "elsewhere" / "crawl.db"))
 
 

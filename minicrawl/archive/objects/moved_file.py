@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 from minicrawl.archive.objects.bucket import Bucket, bucket_at
 from minicrawl.archive.record import pieces
 from minicrawl.config.values.kinds import InvalidValue, object_store_url
-from minicrawl.errors import Damaged, Unreachable
+from minicrawl.errors import Damaged, Unnamed, Unreachable
 from minicrawl.own_files import put_in_place, refuse_links, sync
 
 STUB = ".object"
@@ -57,12 +57,12 @@ class Stub(NamedTuple):
 
     @property
     def bucket(self) -> Bucket:
-        """The object store; raises `Unreachable` if the user has not named it."""
+        """The object store; raises `Unnamed` if the user has not named it."""
         mark = mark_of(self.folder, self.url)
         in_environment = os.environ.get("MINICRAWL_OBJECTS", "").strip().rstrip("/")
         if mark in _NAMED or self.url == in_environment or os.access(mark, os.F_OK):
             return bucket_at(self.url)
-        raise Unreachable(
+        raise Unnamed(
             f"{self.folder / self.name} is in {self.url}, which you have not named for this folder "
             f"on this machine: if you trust that place, set MINICRAWL_OBJECTS={self.url}"
         )

@@ -223,20 +223,18 @@ class Node:
         for text, shards in held.warnings().items():
             self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
-            room, no_room = len(held.running), f"no room for shard {shard} on this node's disk: "
+            room, why = len(held.running), f"shard {shard} ended: {end.error or end.reason}"
             if end.is_fenced:
                 self._tell(f"lost the lease on shard {shard}: another node writes its log")
                 await held.drop([shard])
-            elif not end.has_no_room:
-                self._tell(f"shard {shard} ended: {end.error or end.reason}")
+            elif not end.is_for_others:
+                self._tell(why)
             elif not room:
-                raise UsageError(
-                    f"{no_room}{end.error}; free some space, or give a --folder on another disk"
-                )
-            else:  # other nodes may have space
+                raise UsageError(why)
+            else:
                 self.presence.record = replace(self.presence.record, room=room)
                 most = counted(room, "shard")
-                self._tell(f"{no_room}the node holds at most {most} until it is restarted")
+                self._tell(f"{why}; the node holds at most {most} until it is restarted")
                 held.give_up(shard)
 
     async def _steer(self) -> None:

@@ -58,7 +58,8 @@ class ShardEnd:
     reason: str
     error: str = ""
     is_fenced: bool = False
-    has_no_room: bool = False
+    is_for_others: bool = False
+    """True if this node cannot crawl the shard, and others perhaps can."""
 
 
 class ShardProcess:

@@ -21,7 +21,7 @@ from minicrawl.archive.objects import moved_file
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, KeyTaken
 from minicrawl.cluster.records import SnapshotRecord
 from minicrawl.cluster.replica.entries import MOST_WINDOW
-from minicrawl.errors import Damaged, Unreachable
+from minicrawl.errors import Damaged, Unnamed, Unreachable
 
 _LEVEL_SNAPSHOTS = 1
 _COPIED_BYTES = 1 << 20
@@ -119,6 +119,8 @@ def _fetch(file: Path) -> None:
             with file.open("rb") as content:
                 if file_digest(content, "sha256").hexdigest() != stub.sha256:
                     raise Damaged(f"{stub.url}/{stub.key} is damaged")
+    except Unnamed:
+        raise
     except (Damaged, Unreachable) as error:
         raise EngineUnavailable(f"{error}; it is a snapshot") from error
 

@@ -546,13 +546,13 @@ def test_a_crawl_beside_the_node_of_a_machine_has_a_name_of_its_own(
     assert all(0 < len(name) <= 32 for name in names)
 
 
-async def test_a_node_leaves_a_shard_without_room_on_its_disk_to_others(
+async def test_a_node_leaves_a_shard_that_it_cannot_crawl_to_others(
     a: TriedNode, cluster: Cluster
 ) -> None:
-    a.crawls[1].end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
+    a.crawls[1].end = ShardEnd(reason="error", error="the disk is full", is_for_others=True)
     await cluster.pass_time(2, a)
     (said,) = a.said
-    assert "no room for shard 1" in said
+    assert "shard 1 ended: the disk is full" in said
     assert "3 shards" in said
     assert sorted(a.held.running) == [0, 2, 3]
     b = cluster.node("b")
@@ -560,10 +560,8 @@ async def test_a_node_leaves_a_shard_without_room_on_its_disk_to_others(
     assert 1 in b.held.running
 
 
-async def test_a_node_whose_disk_has_no_room_for_any_shard_ends(
-    a: TriedNode, cluster: Cluster
-) -> None:
+async def test_a_node_that_can_crawl_no_shard_ends(a: TriedNode, cluster: Cluster) -> None:
     for crawl in a.crawls.values():
-        crawl.end = ShardEnd(reason="error", error="the disk is full", has_no_room=True)
-    with pytest.raises(UsageError, match="no room for shard 0"):
+        crawl.end = ShardEnd(reason="error", error="the disk is full", is_for_others=True)
+    with pytest.raises(UsageError, match="shard 0 ended: the disk is full"):
         await cluster.pass_time(1, a)
