@@ -24,6 +24,8 @@ from minicrawl.cluster.terms import begin_crawl, seeds_of, state_of, terms_of
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store import tables
+from minicrawl.store.questions import all_urls
+from minicrawl.store.reader import reading
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
 from tests.cluster.test_gathering import links_of, rows_of
@@ -77,7 +79,7 @@ async def stopped_crawl(folder: Path, engine: FakeEngine, reads: list[int]) -> N
     await begin_crawl(engine, terms(), URLS[:4], STOPPED)
 
 
-async def of_crawl(engine: FakeEngine, folder: Path) -> tuple[Gathered, object]:
+async def of_crawl(engine: FakeEngine, folder: Path) -> tuple[Gathered, tuple[object, ...]]:
     store = folder / "all.db"
     made = await gather_cluster(engine, store)
     with snapshot(store) as seen:
@@ -129,6 +131,21 @@ def test_a_reshard_that_is_killed_leaves_one_whole_sharding_with_all_cash(
 
 def test_a_reshard_carries_cash_links_budget_and_seeds(tmp_path: Path) -> None:
     asyncio.run(resharded(tmp_path, [0, 9, 5, 12], 5, -1))
+
+
+@pytest.mark.anyio
+async def test_pages_are_taken_down_on_the_way(tmp_path: Path) -> None:
+    old, target = FakeServers(), continued(FakeServers())
+    await stopped_crawl(tmp_path / "shards", FakeEngine(old), [0, 9, 5, 12])
+    _, (minted, *_) = await of_crawl(FakeEngine(old), tmp_path / "before")
+    await reshard(FakeEngine(old), target, SHARDS, tmp_path, gone=[URLS[1]])
+    _, (minted_after, *_) = await of_crawl(target, tmp_path / "after")
+    assert minted_after == minted
+    with reading(tmp_path / "after" / "all.db") as connection:
+        urls = {url for _, url in all_urls(connection)}
+        assert tables.taken_down(tables.counters(connection)).covers(URLS[1])
+    assert not urls & {URLS[1]}
+    assert await seeds_of(target, (await terms_of(target))[0].seeds) == [URLS[0], *URLS[2:4]]
 
 
 @pytest.mark.anyio

@@ -69,16 +69,25 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
     required=True,
     metavar="N",
     type=click.IntRange(2, MOST_SHARDS),
-    help="New number of shards, a few per node.",
+    help="New number of shards, a few per node; with --forget it may be the old one.",
+)
+@click.option(
+    "--forget",
+    "gone",
+    metavar="URL",
+    multiple=True,
+    help="Take a URL down, as `minicrawl forget` does; with * at its end, all with this prefix. "
+    "Repeatable.",
 )
 @json_option
 @settings_options("cluster", "insecure")
-def reshard(shards: int, settings: Settings, as_json: bool) -> None:
-    """Give a stopped crawl another number of shards.
+def reshard(shards: int, gone: tuple[str, ...], settings: Settings, as_json: bool) -> None:
+    """Give a stopped crawl another number of shards, or take pages of it down.
 
     This machine gathers the crawl and deals it out again, with all cash, links and kept responses;
     it needs twice the room of the gathered crawl. Until that is complete, the crawl keeps its
     shards. Nodes join the new ones by themselves when `minicrawl crawl --cluster URL` continues it.
+    The logs and objects of the old shards are deleted.
     """
     from minicrawl.cluster.gathering.resharding import name_of_continuation, reshard as dealt_anew
 
@@ -86,7 +95,7 @@ def reshard(shards: int, settings: Settings, as_json: bool) -> None:
         async with opened(access, makes=False) as engine:
             new = replace(access, name=name_of_continuation(engine))
             async with opened(new) as target:
-                return await dealt_anew(engine, target, shards, folder, report)
+                return await dealt_anew(engine, target, shards, folder, report, gone)
 
     access = access_of(settings)
     with scratch("reshard") as folder, progress("reshard") as report:

@@ -9,13 +9,17 @@ the new one after it.
     crawl--5f0c9a1e    written meanwhile       shards 0 to 31, of which nobody knows
     crawl              state: continued as crawl--5f0c9a1e; the logs of its shards are removed
 
+Pages can be taken down on the way: what their crawl had of them goes with its logs and objects.
+
 Laws: all earlier writers of the shards are fenced off before they are read. A crawl that somebody
 continues meanwhile stays as it is. The shards minted what they mint together afterwards, to the
 atom. A command that is killed before the change leaves streams under a name that nobody uses.
 """
 
 import asyncio
+import time
 from asyncio import to_thread
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -52,6 +56,7 @@ from minicrawl.cluster.terms import (
     state_of,
     terms_of,
 )
+from minicrawl.crawl.record.archiving import UrlPattern, forget
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.store import tables
@@ -72,18 +77,22 @@ async def reshard(
     shards: int,
     folder: Path,
     progress: Progress = unreported,
+    gone: Sequence[str] = (),
 ) -> Gathered:
     """Continue the crawl of `engine` as that of `target`, which is new, with so many shards.
 
-    The stores are written to `folder`. Return the report on the gathered one.
+    `gone` are URLs, or prefixes with `*`, to take down. The stores are written to `folder`. Return
+    the report on the gathered one.
     """
     terms, _ = await terms_of(engine)
     refuse_other_version(terms)
     state, revision = await state_of(engine)
     if not state.is_over:
         raise UsageError("the crawl runs: stop it first (minicrawl control stop --cluster URL)")
-    if terms.shards == shards:
+    if terms.shards == shards and not gone:
         raise UsageError(f"this cluster's crawl has {shards} shards already")
+    for url in gone:
+        UrlPattern.of(url)  # refuses what is none
     await _wait_for_nodes(engine)
     for shard in range(terms.shards):
         _, facts = await last_told(engine, shard, state.run)
@@ -91,6 +100,8 @@ async def reshard(
     whole = folder / "whole.db"
     gathering = part(progress, 0, _GATHERED)
     made = await gather_cluster(engine, whole, gathering, converges=False)
+    for url in gone:
+        await to_thread(forget, whole, url, time.time())
     stores = await to_thread(deal, whole, folder, shards, part(progress, _GATHERED, _DEALT))
     fetched = dict[int, int]()
     for shard, store in stores.items():
@@ -105,14 +116,19 @@ async def reshard(
     for prefix in (DRAIN_PREFIX, WORKERS_PREFIX):
         for entry in await engine.keys(prefix):
             await target.put(entry.key, entry.value or b"")
-    identity, seeds = token_hex(8), await seeds_of(engine, terms.seeds)
+    with reading(whole) as connection:
+        takedowns = tables.taken_down(tables.counters(connection))
+    known = await seeds_of(engine, terms.seeds)
+    identity, seeds = token_hex(8), [seed for seed in known if not takedowns.covers(seed)]
     again = replace(
         terms, id=identity, version=__version__, shards=shards, seeds=f"seeds-{identity}"
     )
     stopped = StateRecord(
         doing=CrawlActivity.STOPPED,
         run=state.run,
-        reason=f"resharded from {terms.shards} to {shards} shards",
+        reason="pages were taken down"
+        if gone
+        else f"resharded from {terms.shards} to {shards} shards",
         ended_with=sum(fetched.values()),
     )
     await begin_crawl(target, again, seeds, stopped)

@@ -41,7 +41,7 @@ ROWS_AT_ONCE = 50_000
 SUMMED = ("fetched", "requests", "wire_bytes", "born")
 _LARGEST = frozenset(("running_s", FIRST_SEEDS))
 """Counters of which the largest counts; others are added up."""
-OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES)
+OF_ALL = (tables.SETTINGS, tables.LAST_RUN_SETTINGS, tables.CONVERGES, tables.FORGOTTEN)
 """Counters that are equal in all shards."""
 
 

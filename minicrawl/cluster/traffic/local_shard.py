@@ -27,6 +27,7 @@ from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels, ShardPlace
 from minicrawl.opic.ledger.ledger import Plan
+from minicrawl.store import tables
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.sites import site
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin
@@ -112,6 +113,7 @@ class LocalShard:
         self._owner_of_origin = lru_cache(_ORIGINS_KEPT)(
             lambda origin: place.owner(site(host_of(origin)))
         )
+        self._takedowns = tables.taken_down(recorder.counters)
         self.looked_up: PagesByUrl = NO_PAGES
         """Known pages of the batch to be posted next."""
         self.core = Shard(place.number, frontier.books, self, setup.posting, frontier.channels)
@@ -135,7 +137,8 @@ class LocalShard:
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
         for transfer in transfers:
-            if canonical(transfer.url, strip_marks=False) != transfer.url:
+            is_canonical = canonical(transfer.url, strip_marks=False) == transfer.url
+            if not (is_canonical or self._takedowns.covers(transfer.url)):
                 raise BatchError(f"{transfer.url!r} is not a canonical URL")
             if not self.is_own(transfer.url):
                 raise BatchError(f"{transfer.url} is a page of another shard")
