@@ -56,7 +56,6 @@ def digest_of(body: bytes, content: int | None = None) -> bytes:
 
 
 EMPTY = digest_of(b"")
-"""Digest of the empty body."""
 
 
 def next_digest(digest: bytes, step: int = 1) -> bytes:

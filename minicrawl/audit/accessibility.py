@@ -39,7 +39,7 @@ def judged(site: AuditedSite, names: Sequence[str]) -> tuple[list[Check], str]:
     with needs("axe", "audit --render"):
         from minicrawl.crawl.rendering.replay import judgements
     rules, broken = dict[str, Mapping[str, Any]](), defaultdict[str, list[tuple[str, int]]](list)
-    sample, seen, drawn = dict(_sample(site)), 0, 0
+    sample, judged_pages, drawn = dict(_sample(site)), 0, 0
     with kept_pages(site.seen) as reader:
         archive = ReplayedArchive(reader)
         pages = filter(None, map(archive.page, sample))
@@ -47,7 +47,7 @@ def judged(site: AuditedSite, names: Sequence[str]) -> tuple[list[Check], str]:
             drawn += 1
             if "stylesheet" in lost.values():
                 continue
-            seen += 1
+            judged_pages += 1
             for kind in ("violations", "passes", "inapplicable"):
                 for rule in results[kind]:
                     name = f"{RULES}-{rule['id']}"
@@ -60,9 +60,9 @@ def judged(site: AuditedSite, names: Sequence[str]) -> tuple[list[Check], str]:
         for name, rule in sorted(rules.items())
         if not chosen or name in chosen
     ]
-    why = f"one page of each template: {seen} of {counted(int(site.html.sum()), 'page')}"
-    if seen < drawn:
-        why += f", {drawn - seen} without their styles: crawl with --requisites"
+    why = f"one page of each template: {judged_pages} of {counted(int(site.html.sum()), 'page')}"
+    if judged_pages < drawn:
+        why += f", {drawn - judged_pages} without their styles: crawl with --requisites"
     return checks, why
 
 

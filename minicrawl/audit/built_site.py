@@ -30,14 +30,14 @@ class BuiltSite:
 
     def file_of(self, url: str) -> Path | None:
         """Return the file of a page, relative to the folder; None if there is none."""
-        base, asked = urlsplit(self.base), urlsplit(url)
-        path = unquote(asked.path)
-        if base.netloc != asked.netloc or not path.startswith(base.path):
+        base, page = urlsplit(self.base), urlsplit(url)
+        path = unquote(page.path)
+        if base.netloc != page.netloc or not path.startswith(base.path):
             return None
-        wanted = (self._folder / path[len(base.path) :].lstrip("/")).resolve()
-        names = [wanted, wanted.parent / f"{wanted.name}.html"]
+        file = (self._folder / path[len(base.path) :].lstrip("/")).resolve()
+        names = [file, file.parent / f"{file.name}.html"]
         if path.endswith("/"):
-            names = [wanted / "index.html"]
+            names = [file / "index.html"]
         for name in names:
             if name.is_relative_to(self._folder) and name.is_file():
                 return name.relative_to(self._folder)

@@ -31,16 +31,16 @@ def _of_site(command: Command) -> Command:
     """Crawl the site or the built folder that the first argument names, if it names one."""
 
     @functools.wraps(command)
-    def with_site(issues: tuple[str, ...], base: str, store: Path | None, **rest: Any) -> Any:
+    def with_site(issues: tuple[str, ...], base: str, store: Path | None, **options: Any) -> Any:
         site = next((one for one in issues[:1] if "/" in one or "." in one), None)
         if site is None:
-            return command(issues=issues, store=store, built=None, **rest)
+            return command(issues=issues, store=store, built=None, **options)
         from minicrawl.audit.built_site import crawl_site
 
         with TemporaryDirectory() as folder:
             path = store or Path(folder) / "site.db"
-            built = crawl_site(site, base, path, requisites=rest["render"])
-            return command(issues=issues[1:], store=path, built=built, **rest)
+            built = crawl_site(site, base, path, requisites=options["render"])
+            return command(issues=issues[1:], store=path, built=built, **options)
 
     return click.option(
         "--base",
@@ -155,7 +155,7 @@ def audit(
         else:
             _show_causes(shown, n)
         if change is not None and not as_json:
-            counts = ", ".join(f"{count:,} {what}" for what, count in change.counts.items())
+            counts = ", ".join(f"{count:,} {outcome}" for outcome, count in change.counts.items())
             click.echo(f"since {change.since}: {counts}")
         fails = _fails(fail_on or (("new",) if baseline else ()), shown, change)
     if fails:
@@ -198,6 +198,6 @@ def _show_pages(audit: SiteAudit, count: int) -> None:
 
 
 def _tell_skipped(audit: SiteAudit) -> None:
-    for what, left in (("not checked", audit.skipped), ("checked in part", audit.partial)):
+    for outcome, left in (("not checked", audit.skipped), ("checked in part", audit.partial)):
         for why, issues in Counter(why for _, why in left).items():
-            click.echo(f"{what}: {counted(issues, 'issue')} ({why})", err=True)
+            click.echo(f"{outcome}: {counted(issues, 'issue')} ({why})", err=True)

@@ -111,10 +111,10 @@ class IssueFinding:
     def since(self, bits: Column) -> "tuple[IssueFinding, ...]":
         """Return the new pages, and those of before, a bit for each by page, that are fixed."""
         size = len(self.by_importance)
-        had, has = (np.unpackbits(some, count=size).view(np.bool_) for some in (bits, self._bits))
+        had, has = (np.unpackbits(mask, count=size).view(np.bool_) for mask in (bits, self._bits))
         had = had[self.by_importance]
         new, fixed = has & ~had, had & ~has
-        return tuple(IssueFinding(self.check, some, self.by_importance) for some in (new, fixed))
+        return tuple(IssueFinding(self.check, mask, self.by_importance) for mask in (new, fixed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ class SiteAudit:
         for finding in self.found:
             check, pages = finding.check, finding.pages[: count or None]
             for start in range(0, len(pages), _PAGES_AT_ONCE):
-                some = pages[start : start + _PAGES_AT_ONCE]
-                values = None if check.by.shows is None else check.by.shows(self.site)[some]
-                yield from issue_pages(self.site.seen, check, some, values)
+                block = pages[start : start + _PAGES_AT_ONCE]
+                values = None if check.by.shows is None else check.by.shows(self.site)[block]
+                yield from issue_pages(self.site.seen, check, block, values)
 
     def since(self, earlier: "Earlier") -> "AuditChange":
         """Compare with an earlier result; issues that it did not check are neither new nor open."""
@@ -338,11 +338,11 @@ def chosen_checks(names: Iterable[str]) -> list[Check]:
 
 def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
     """Keep the result of all checks, and return that for the crawl before, if it was kept."""
-    seen = audit.site.seen
-    crawl = tables.last_run(seen.connection)
+    snapshot = audit.site.seen
+    crawl = tables.last_run(snapshot.connection)
     bits = ((one.check.name, np.packbits(audit.site.of(one.pages))) for one in audit.found)
-    keep_audit(seen.path, seen.connection, crawl, bits)
-    earlier = earlier_audit(seen.path, seen.connection, crawl)
+    keep_audit(snapshot.path, snapshot.connection, crawl, bits)
+    earlier = earlier_audit(snapshot.path, snapshot.connection, crawl)
     if earlier is None:
         return None
     began, pages = earlier
@@ -379,8 +379,8 @@ def read_baseline(baseline: Path, audit: SiteAudit) -> Earlier:
         document = json.loads(baseline.read_bytes())
         if document["format"] != _FORMAT:
             raise ValueError(f"format {document['format']!r}")
-        for one in document["pages"]:
-            keys.setdefault(str(one["issue"]), []).append(key_of(str(one["url"])))
+        for page in document["pages"]:
+            keys.setdefault(str(page["issue"]), []).append(key_of(str(page["url"])))
     except OSError as error:
         raise UsageError(f"{baseline}: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -389,9 +389,9 @@ def read_baseline(baseline: Path, audit: SiteAudit) -> Earlier:
             "write one with `minicrawl audit --out FILE.json`"
         ) from error
     pages, gone = {}, 0
-    for issue, some in keys.items():
+    for issue, page_keys in keys.items():
         # By URL, not by page id: the baseline may be from another store of the same site.
-        known = audit.site.pages_of(np.array(some, np.int64))
+        known = audit.site.pages_of(np.array(page_keys, np.int64))
         pages[issue] = np.packbits(audit.site.of(known[known >= 0]))
         gone += int(np.count_nonzero(known < 0))
     return Earlier(str(baseline), pages, gone)

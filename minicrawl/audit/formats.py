@@ -182,4 +182,3 @@ WRITERS: dict[str, Write] = {
     "sarif": write_sarif,
     "xml": write_junit,
 }
-"""Writers by the suffix of the file."""

@@ -145,19 +145,19 @@ def faults_of(
     `titles` are its title and main heading, `lang` the language that it declares, and `plain` its
     text in lower case.
     """
-    seen, words = without_unseen(markup), _WORD.findall(plain)
-    faults = Counter(name for name, _ in placed_faults(seen, url))
+    visible, words = without_unseen(markup), _WORD.findall(plain)
+    faults = Counter(name for name, _ in placed_faults(visible, url))
     faults["words"] = len(words)
     is_open = not url.startswith("https:")
     unneeded = {"secure"} if is_open else set[str]()
-    for said, inside in _FORM.findall(seen):
+    for said, inside in _FORM.findall(visible):
         if re.search(r"""\btype\s*=\s*["']?password\b""", inside, re.IGNORECASE):
             is_get = attributes(said).get("method", "get").strip().lower() != "post"
             faults["open_password"] += is_open or is_get
-    faults["listing"] = _LISTING.search(seen) is not None
+    faults["listing"] = _LISTING.search(visible) is not None
     # Whatever is quoted is no fault. It is left out only where there seems to be one: seldom.
     if _is_in_another(lang, words) or any(mark in plain for mark in _ERROR_MARKS):
-        said = unescaped(_TAGS.sub("", _QUOTED.sub("", seen))).lower()
+        said = unescaped(_TAGS.sub("", _QUOTED.sub("", visible))).lower()
         faults["error_texts"] = len(_ERROR.findall(said))
         faults["filler"] = _FILLER.search(said) is not None
         faults["other_language"] = _is_in_another(lang, _WORD.findall(said))
@@ -172,12 +172,12 @@ def faults_of(
 
 def _is_in_another(lang: str, words: Sequence[str]) -> bool:
     """Return True if a text is in another of the known languages than it declares."""
-    declared, some = lang.lower().partition("-")[0], words[:_MOST_READ_WORDS]
-    if declared not in _USUAL_WORDS or len(some) < _FEWEST_WORDS:
+    declared, sample = lang.lower().partition("-")[0], words[:_MOST_READ_WORDS]
+    if declared not in _USUAL_WORDS or len(sample) < _FEWEST_WORDS:
         return False
-    usual = Counter(code for word in some for code in _LANGUAGES_OF.get(word, ()))
+    usual = Counter(code for word in sample for code in _LANGUAGES_OF.get(word, ()))
     most = max(usual.values(), default=0)
-    return most > max(_LEAST_USUAL * len(some), _MUCH_MORE_USUAL * usual[declared])
+    return most > max(_LEAST_USUAL * len(sample), _MUCH_MORE_USUAL * usual[declared])
 
 
 def without_unseen(markup: str) -> str:
@@ -185,16 +185,16 @@ def without_unseen(markup: str) -> str:
     return _UNSEEN.sub(lambda unseen: " " * len(unseen[0]), markup)
 
 
-def placed_faults(seen: str, url: str) -> Iterator[tuple[str, int]]:
+def placed_faults(visible: str, url: str) -> Iterator[tuple[str, int]]:
     """Yield name and place of each fault of a link, a control, a frame, an image or an id."""
-    for anchor in _ANCHOR.finditer(seen):
+    for anchor in _ANCHOR.finditer(visible):
         at, said, inside = anchor.start(), anchor["said"], anchor["inside"]
         text = _TAGS.sub(" ", inside) if "<" in inside else inside
         text = " ".join(unescaped(text).split())
         is_link = anchor["tag"].lower() == "a"
         written = href(said)
         target = unescaped(written or "").strip()
-        is_closed = seen.startswith("</", anchor.end())  # not by the start of another one
+        is_closed = visible.startswith("</", anchor.end())  # not by the start of another one
         is_empty = is_closed and not text and (written is not None or not is_link)
         if is_empty and not _NAMED.search(said) and not _NAMED.search(inside):
             yield "nameless", at
@@ -205,7 +205,7 @@ def placed_faults(seen: str, url: str) -> Iterator[tuple[str, int]]:
         is_vague = is_link and target and text.lower().strip(" .…>»→") in _VAGUE
         if is_vague and not _NAMED.search(said):
             yield "vague_links", at
-    yield from _faults_of_tags(seen)
+    yield from _faults_of_tags(visible)
 
 
 def _fault_of_target(target: str, url: str) -> str:
@@ -224,12 +224,12 @@ def _fault_of_target(target: str, url: str) -> str:
     return "campaign_links" if is_own else ""
 
 
-def _faults_of_tags(seen: str) -> Iterator[tuple[str, int]]:
-    labels = list(_LABEL.finditer(seen))
-    labelled = {attributes(one[1]).get("for") for one in labels}
-    inside = [(one.start(), one.end()) for one in labels]
+def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
+    labels = list(_LABEL.finditer(visible))
+    labelled = {attributes(label[1]).get("for") for label in labels}
+    inside = [(label.start(), label.end()) for label in labels]
     place = 0
-    for tag in _TAG.finditer(seen):
+    for tag in _TAG.finditer(visible):
         name, written = tag[1].lower(), tag[2].lower()
         if name == "img":
             fault, is_there = "unsized", "width" not in written and "height" not in written
@@ -247,7 +247,7 @@ def _faults_of_tags(seen: str) -> Iterator[tuple[str, int]]:
         if is_there:
             yield fault, tag.start()
     ids = Counter[str]()
-    for element in _ID.finditer(seen):
+    for element in _ID.finditer(visible):
         name = next(filter(None, element.groups()), "")
         ids[name] += 1
         if name and ids[name] == 2:  # noqa: PLR2004  # further ones are the same fault

@@ -46,8 +46,8 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
     """
     at = _named_at(markup, url, target) if target else None
     if at is None and fact:
-        seen = without_unseen(markup)
-        places = _skips(seen) if fact == "skips_heading" else placed_faults(seen, url)
+        visible = without_unseen(markup)
+        places = _skips(visible) if fact == "skips_heading" else placed_faults(visible, url)
         at = next((place for name, place in places if name == fact), None)
     if at is None:
         tags = [tag for names, tag in _TAGS if re.match(names, issue)]
@@ -62,9 +62,9 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
     return f"line {markup.count(chr(10), 0, at) + 1}: {shown}"
 
 
-def _skips(seen: str) -> Iterator[tuple[str, int]]:
+def _skips(visible: str) -> Iterator[tuple[str, int]]:
     level = 0
-    for heading in _HEADING.finditer(seen):
+    for heading in _HEADING.finditer(visible):
         if int(heading[1]) > level + 1 > 1:
             yield "skips_heading", heading.start()
         level = int(heading[1])

@@ -195,14 +195,14 @@ class AuditedSite:
     def places(self) -> tuple[Places, ...]:
         """Hosts, the folders right below their roots, and all folders, by their pages."""
         origins = self.seen.origins
-        hosts = Places(self.seen.host_of, len(origins), lambda some: [origins[at] for at in some])
+        hosts = Places(self.seen.host_of, len(origins), lambda rows: [origins[at] for at in rows])
         return hosts, *map(self._places, (url_columns.section_of, url_columns.folder_of))
 
     def _places(self, name: Callable[[str], str]) -> Places:
         numbers, firsts = url_columns.numbered(
             url_columns.url_numbers(self.seen, lambda url: hash(name(url)))
         )
-        return Places(numbers, len(firsts), lambda some: list(map(name, self.urls(firsts[some]))))
+        return Places(numbers, len(firsts), lambda rows: list(map(name, self.urls(firsts[rows]))))
 
     @cached_property
     def twins(self) -> Column:
@@ -298,9 +298,9 @@ class AuditedSite:
         column: Column = np.zeros(len(self), np.int16)
         column[pages] = ends != pages
         # Each round doubles the counted part of a chain: a chain of 1,000 takes 10 rounds.
-        while (rest := column[target]).any():
-            column, target = np.minimum(column + rest, _MOST_HOPS), target[target]
-            if (column[rest > 0] == _MOST_HOPS).all():
+        while (further := column[target]).any():
+            column, target = np.minimum(column + further, _MOST_HOPS), target[target]
+            if (column[further > 0] == _MOST_HOPS).all():
                 break
         return column
 

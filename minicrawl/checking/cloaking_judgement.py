@@ -75,10 +75,10 @@ class Cloaking:
 
     def only_for(self, *, crawler: bool) -> list[str]:
         """Return some lines of the text that only the crawler gets, or only the browser."""
-        ours, others = self.crawler, self.browser
+        ours, theirs = self.crawler, self.browser
         if not crawler:
-            ours, others = others, ours
-        known = {line for answer in others for line in answer.text.split("\n")}
+            ours, theirs = theirs, ours
+        known = {line for answer in theirs for line in answer.text.split("\n")}
         lines = [line for line in ours[0].text.split("\n") if line not in known]
         # Both responses to this name must have a line: a line that only one of them has, such as an
         # advertisement, says nothing about the other name.

@@ -57,7 +57,7 @@ _MOST_TEXTS = 20
 def keep_all_findings(
     store: Path,
     needed: Sources,
-    others: Sequence[FindingRow],
+    findings: Sequence[FindingRow],
     checks: Sequence[CheckRow] = (),
     choices: Set[str] = frozenset(),
 ) -> None:
@@ -89,7 +89,7 @@ def keep_all_findings(
         )
         sizes = {url: row.bytes or 0 for url, row in alive.items() if url not in choices}
         heavy = _heavy_pages(len(view), sizes, needed)
-        keep_findings(store, view.connection, chain(broken, faulty, heavy, others), checks)
+        keep_findings(store, view.connection, chain(broken, faulty, heavy, findings), checks)
 
 
 def _faults_of_file(row: CheckRow, kind: str, *, knows_lengths: bool) -> Iterator[tuple[str, str]]:

@@ -51,7 +51,6 @@ class CrawlRequest(NamedTuple):
     given: Mapping[str, Any]
     """Values of all options, keyed by parameter name."""
     resume: str
-    """The command that resumes the crawl."""
 
 
 class OwnWeb(NamedTuple):

@@ -38,7 +38,6 @@ from minicrawl.web.robots.usage import PURPOSES
 FIRST_DELAY_S = 1.0
 """Delay of --delay auto before a host has responded."""
 DEMO_STORE = Path("data/demo.db")
-"""Default store of a demo crawl."""
 DEMO_USUAL = {"delay": 0, "endowment": 100}
 """Settings of a demo crawl: the server is local and needs no delay."""
 MOST_WEIGHT = 4

@@ -34,7 +34,6 @@ _LONGEST_FILE = 4_000_000_000
 DEFAULT = "default"
 STORE = "store"
 _CONTINUOUS_REFRESH = 0.5
-"""Default of `refresh` in a continuous crawl."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

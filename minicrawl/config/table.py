@@ -20,7 +20,6 @@ SECTIONS = {
     )
 }
 TABLE = tuple(row for section in SECTIONS.values() for row in settings_in(section))
-"""Settings by section, in the order of the help."""
 BY_NAME = {row.name: row for row in TABLE}
 KEPT = tuple(row for row in TABLE if row.kept)
 """Settings that a store keeps."""

@@ -31,7 +31,6 @@ _SAFE_METHODS = ("GET", "HEAD")
 PAGE = "/page/"
 """Path of the page's files."""
 METRICS = "/metrics"
-"""Path of the metrics for Prometheus."""
 PINGS = "/indexnow"
 """Path that sites send pings of IndexNow to."""
 BEGINNING = 16 * 1024

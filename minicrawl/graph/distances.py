@@ -36,7 +36,6 @@ FAR = 0x7FFF
 """Distance in a matrix between nodes that no path joins; twice this value still fits in a cell."""
 
 Distances = NDArray[np.uint16]
-"""Matrix of all distances of a graph."""
 Nodes = Sequence[int] | NDArray[np.integer]
 Bits = NDArray[np.uint64]
 
@@ -206,7 +205,6 @@ class _Search(NamedTuple):
     """Result of a search from many sources, summed over groups of eight: one byte of the bits."""
 
     depth: int
-    """Longest distance."""
     pairs: Counts
     """Pairs of a source and another node that it reaches, by group."""
     totals: Counts

@@ -42,7 +42,6 @@ class Neighbours:
     def __init__(self) -> None:
         self.triangles = 0
         self.cores = np.zeros(0, dtype=np.int64)
-        """Core number of each node."""
         self._around = np.empty(0, dtype=np.int64)
 
     def change(self, nodes: int, added: Keys, removed: Keys, keys: Keys) -> None:

@@ -25,7 +25,6 @@ from minicrawl.graph.text_lines import A_WEIGHT, LineBlock, line_error, weights
 _INTEGER = rb"([0-9]{1,18})"
 
 COUNTS: Final = re.compile(rb"\s*" + _INTEGER + rb"\s+" + _INTEGER + rb"\s+1\s*")
-"""Header of a counted list."""
 
 IS_NAMED: Final = re.compile(rb"\s*1\s+(?![0-9]+(?:\s|$)).+", re.DOTALL)
 """Second line of a counted list, which is not a link between ids."""

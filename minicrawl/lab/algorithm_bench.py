@@ -47,7 +47,6 @@ class TrialRules:
     timeout_s: float
     validate: bool
     want_answer: bool = False
-    """True to include answers in the reports."""
 
 
 @dataclass(frozen=True, slots=True)

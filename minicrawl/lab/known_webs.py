@@ -114,7 +114,6 @@ KNOWN_WEB_ORDERS: dict[str, Callable[[Ledger, int], KnownOrder]] = {
     "cycle": lambda ledger, _seed: Scheduled(cycle(range(len(ledger)))),
     "greedy": lambda ledger, _seed: RichestRead(ledger),
 }
-"""Orders in which the pages of a known web are read again and again."""
 
 
 def read(

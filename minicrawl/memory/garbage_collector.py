@@ -43,7 +43,6 @@ class RareGarbageCollection:
 
 
 RARE_GARBAGE_COLLECTION = RareGarbageCollection()
-"""The instance of this process."""
 
 
 def freeze_loaded_objects() -> None:

@@ -26,7 +26,6 @@ from minicrawl.ports import Progress, unreported
 Ints = NDArray[np.int64]
 
 _FEWEST = 2
-"""Fewest nodes with an order."""
 _NOTHING = 1e-100
 """Smaller shares are rounding: an error relative to them says nothing."""
 

@@ -38,7 +38,6 @@ class Convergence:
     error_bound: float
     """Error bound of the shares, summed over all pages known then."""
     is_complete: bool
-    """True if the computation was completed."""
     age_s: float
     steps_since: int
     pages_since: int

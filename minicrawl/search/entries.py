@@ -42,7 +42,6 @@ class Entry(NamedTuple):
     at: float | None = None
     """Time of its last change; None if it was never read."""
     anchor_sites: tuple[int, ...] = ()
-    """Site of each anchor."""
     type: str = "html"
 
 

@@ -71,7 +71,6 @@ _REMOVALS = 5
 _INSTALL = "searching needs more packages: install minicrawl[search]"
 FACETS = ("host", "type", "language", "year")
 _MOST_VALUES = 20
-"""Values of a facet that are counted."""
 _MOST_COUNTED = 100
 _MOST_LANGUAGES = 5
 """Languages by which a word of a query is stemmed: those of most pages."""

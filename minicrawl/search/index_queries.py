@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 TEXTS = ("title", "anchor", "url", "headings", "body", "repeated")
-"""Fields with words."""
 FILTERS = {"title": "whole_title", "url": "url"}
 """Fields of filters: `title:` also finds the parts that all titles of a site share."""
 STEMS = "stems"

@@ -206,10 +206,10 @@ def are_alike(text: ReadText, other: ReadText) -> bool:
     return text.title == other.title and jaccard(text.shingles, other.shingles) >= ALIKE
 
 
-def jaccard(ones: Hashes, others: Hashes) -> float:
+def jaccard(left: Hashes, right: Hashes) -> float:
     """Return the share of shingles in common; 0 if there are none."""
-    common = len(np.intersect1d(ones, others, assume_unique=True))
-    return common / max(len(ones) + len(others) - common, 1)
+    common = len(np.intersect1d(left, right, assume_unique=True))
+    return common / max(len(left) + len(right) - common, 1)
 
 
 def common_among(texts: Sequence[Hashes]) -> Hashes:

@@ -120,7 +120,7 @@ class Finder:
         self._scores = scores
         self._alike = kept_near_duplicates(folder) or NO_NEAR_DUPLICATES
         self._modified = _modified_ns(folder)
-        self._curation = curation(folder)
+        self._synonyms, self._pins = curation(folder)
         self._forms = lru_cache(_WORDS_REMEMBERED)(partial(word_forms.forms, words=self._index))
 
     def __len__(self) -> int:
@@ -186,7 +186,7 @@ class Finder:
         meant = vocabulary.nearest_phrase(phrase, self._index)
         return [
             word
-            if " " in word or self._index.pages_with(word) or word in self._curation.synonyms
+            if " " in word or self._index.pages_with(word) or word in self._synonyms
             else vocabulary.nearest(word, self._index) or word
             for word in meant
         ]
@@ -194,7 +194,7 @@ class Finder:
     def find(self, query: Query, request: SearchRequest) -> list[Result]:
         query, end = self._with_synonyms(query), request.offset + request.count
         results = self._folded(query, request)
-        urls = self._curation.pins.get(" ".join(query.words), ()) if query.is_plain else ()
+        urls = self._pins.get(" ".join(query.words), ()) if query.is_plain else ()
         hits = [hit for hit in map(self._index.at_url, urls) if hit is not None]
         sought = self._sought(query) if hits else Sought(())
         pinned = [(self._judged(hit, sought, request), 0) for hit in hits]
@@ -225,7 +225,7 @@ class Finder:
 
         Adjacent words also stand for one without signs between them, such as `getElementById`.
         """
-        known, words = self._curation.synonyms, query.words
+        known, words = self._synonyms, query.words
         synonyms_of = {word: list(known.get(word, ())) for word in words}
         for word in words:
             longer_words = word_forms.more_usual_longer(word, self._index)

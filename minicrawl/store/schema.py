@@ -23,7 +23,6 @@ from minicrawl.errors import UsageError
 from minicrawl.store.views import MAKE_VIEWS
 
 APPLICATION_ID = 0x6D637277
-"""SQLite `application_id` of stores."""
 
 _VERSION_1 = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;

@@ -21,7 +21,6 @@ from minicrawl.store.records import WrittenRow, check_of
 BLOCK_BYTES = 1 << 19
 """Size of a block before compression."""
 MOST_PAGES = 4096
-"""Maximum pages of a block."""
 MOST_PIECES = 16
 _LEVEL_OF_PIECES, _LEVEL = 1, 6
 """Levels of zstd. Level 9 saves 2 % on the links of manuals, and takes twice the time."""

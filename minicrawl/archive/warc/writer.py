@@ -62,7 +62,6 @@ class WarcWriter:
         """`put` takes the bytes of the file, which has `offset` of them already."""
         self._write, self._name, self._level = put, name, level
         self.offset = offset
-        """Offset of the next record."""
         self._last = ("", "")  # URL and record of the last response
 
     def write(

@@ -107,7 +107,6 @@ SUITE: dict[str, Callable[[], EdgeSequence]] = {
     **{name: partial(_small, name) for name in SC},
     "random-1000": partial(random_edges, 1000, 3000),
 }
-"""Constructors of the graphs by name."""
 
 
 def solved(graph: EdgeSequence) -> SolvedGraph:

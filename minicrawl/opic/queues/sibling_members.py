@@ -41,7 +41,6 @@ class FreeMembers:
         self.floors: dict[int, float] = {}
         """For each ranked group, the least worth that its ranking covers."""
         self.leased: dict[int, int] = {}
-        """Group of each page on lease."""
         self._held: dict[int, set[int]] = {}
         """Members on lease, by group."""
 

@@ -182,7 +182,6 @@ class OrderChanges:
         self.of_all = False
         """True if the means have moved."""
         self.of_worths = False
-        """True if the worths of all pages have changed."""
 
     def __bool__(self) -> bool:
         return self.of_all or self.of_worths or bool(self.hosts)

@@ -46,7 +46,6 @@ TRUSTED = 20
 _SEED = 1
 
 Rank = Callable[[NamedGraph, Progress], Scores]
-"""Computes a rank of a graph."""
 
 
 def _sites(named: NamedGraph, tell: Progress) -> Scores:

@@ -74,7 +74,6 @@ class BlockRanks:
     edges: int
     blocks: int
     best: Iterator[Best]
-    """The best nodes, in batches."""
     traffic: DiskTraffic
     """Disk traffic of the iterations, without that of writing the blocks."""
 

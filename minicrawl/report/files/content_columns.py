@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from minicrawl.report.archived.page_versions import PageVersion
 
 Content = str | int | float | list[dict[str, object]] | dict[str, object]
-"""Value of a column of contents."""
 
 
 class ContentColumn(NamedTuple):

@@ -44,8 +44,8 @@ class SitemapFormat:
         pages = _pages(snapshot)
         if len(pages) > MOST:
             for number, start in enumerate(range(0, len(pages), MOST), 1):
-                some = pages[start : start + MOST]
-                lines = _written("urlset", "url", _entries(snapshot, some))
+                block = pages[start : start + MOST]
+                lines = _written("urlset", "url", _entries(snapshot, block))
                 yield f"sitemap-{number}.xml", lines
 
 
@@ -65,9 +65,9 @@ def _entries(snapshot: Snapshot, pages: Pages) -> Iterator[tuple[str, str]]:
     """Yield URL and lastmod of each page that answered 200."""
     changes = dict(request_log.changes(snapshot.connection, 0))
     for start in range(0, len(pages), _AT_ONCE):
-        some = pages[start : start + _AT_ONCE]
-        rows = questions.documents(snapshot.connection, some.tolist())
-        for row, url in zip(rows, urls(snapshot, some), strict=True):
+        block = pages[start : start + _AT_ONCE]
+        rows = questions.documents(snapshot.connection, block.tolist())
+        for row, url in zip(rows, urls(snapshot, block), strict=True):
             if row.status == _OK:
                 yield url, iso(changes.get(row.page, row.first_at))
 

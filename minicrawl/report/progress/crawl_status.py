@@ -98,8 +98,6 @@ def _status(
     known = questions.pages_known(connection) - (pages or {}).get(State.FOREIGN, 0)
     fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
     recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
-    g = None if recorded is None else recorded / UNIT
-    converged_by = convergence(converged, known, tables.last_step(connection))
     requests, running_s = counted.get("requests"), counted.get("running_s")
     return Status(
         pages_known=known,
@@ -114,11 +112,11 @@ def _status(
         running_s=running_s,
         fetches_per_second=requests / running_s if requests and running_s else None,
         found_per_fetch=known / fetched if fetched else None,
-        g=g,
+        g=None if recorded is None else recorded / UNIT,
         error_factor=minted / recorded if minted and recorded else None,
         importance_gathered=gathered_now(converged, connection),
         importance_guaranteed=proven,
-        convergence=converged_by,
+        convergence=convergence(converged, known, tables.last_step(connection)),
         store_bytes=path.stat().st_size,
         beside_bytes={},
         pruning_waits=counters.get(tables.PRUNING_WAITS) is True,

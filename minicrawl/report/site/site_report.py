@@ -55,7 +55,6 @@ class SiteReport:
 
 
 _MOST_ROWS = 200
-"""Maximum rows of a section."""
 _MOST_BEST = 50
 
 

@@ -7,24 +7,14 @@ and a file with a mistake is refused as a whole.
 
 import tomllib
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from minicrawl.errors import UsageError
 from minicrawl.search.words.query import Phrase, sought_words
 from minicrawl.web.words import of_phrase
 
 _CURATED = ("synonyms", "pins", "page")
-
-
-class Curation(NamedTuple):
-    """Synonyms and pins."""
-
-    synonyms: Mapping[str, tuple[Phrase, ...]]
-    """Words, with their synonyms."""
-    pins: Mapping[str, tuple[str, ...]]
-    """Words of queries, with the URLs that come first."""
 
 
 def file_of(folder: Path) -> Path:
@@ -40,8 +30,11 @@ def file_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.toml")
 
 
-def curation(folder: Path) -> Curation:
-    """Return the synonyms and pins of an index. Raises UsageError if the file has a mistake."""
+def curation(folder: Path) -> tuple[dict[str, tuple[Phrase, ...]], dict[str, tuple[str, ...]]]:
+    """Return the synonyms of words, and the URLs that come first for the words of a query.
+
+    Raises UsageError if the file has a mistake.
+    """
     file, document = file_of(folder), _document(folder)
     groups, pins = document.get("synonyms", []), document.get("pins", {})
     if not isinstance(groups, list) or not all(map(_is_text_list, groups)):
@@ -51,7 +44,7 @@ def curation(folder: Path) -> Curation:
     pinned = {
         " ".join(dict.fromkeys(sought_words(text))): tuple(urls) for text, urls in pins.items()
     }
-    return Curation(_synonyms(groups), pinned)
+    return _synonyms(groups), pinned
 
 
 def page_table(folder: Path) -> dict[str, Any]:
