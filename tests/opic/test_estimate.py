@@ -106,7 +106,7 @@ def test_a_page_rises_if_it_gets_more_than_its_past_promised(
 
 @pytest.mark.parametrize(
     ("converged", "completed"),
-    [([0.75, 0.25, np.nan], [0.6, 0.2, 0.2]), ([0.5, 0.25, 0.25], [0.5, 0.25, 0.25])],
+    [([0.375, 0.125, np.nan], [0.6, 0.2, 0.2]), ([0.5, 0.25, 0.25], [0.5, 0.25, 0.25])],
 )
 def test_later_pages_keep_their_estimate_and_converged_ones_share_the_rest(
     converged: list[float], completed: list[float]
