@@ -1,10 +1,12 @@
-"""What the packages get when they are built: addresses of the project, and files for operators.
+"""What the packages get when they are built: addresses of the project, README, files for operators.
 
 Addresses come from the environment, as the release workflow sets it, since a commit cannot know
 where it will be published. Packages that are built without these variables name no address:
 
 MINICRAWL_REPOSITORY  https://SERVER/OWNER/NAME
 MINICRAWL_SITE        where the documents are
+
+A package index shows README far from the files beside it, so its links lead to the repository.
 
 Manual pages and completions come from the commands, so whoever writes them needs all packages that
 minicrawl needs. `.ci/release` does so; a wheel that is built from a checkout, by pip for one user,
@@ -26,6 +28,7 @@ PLACES = {
     "completions/minicrawl.fish": "share/fish/vendor_completions.d/minicrawl.fish",
     "man1": "share/man/man1",
 }
+_LINK = re.compile(r"\]\((?!https:|#)([^)\s]+)\)")
 _ADDRESS = re.compile(r"https://[^\s/@]+(/[^\s/@]+)*/?")
 
 
@@ -50,6 +53,21 @@ class Addresses(MetadataHookInterface):
             urls["Changelog"] = f"{repository}/blob/HEAD/CHANGELOG.md"
             urls["Documentation"] = site or f"{repository}/tree/HEAD/docs"
         metadata["urls"] = urls
+        text = Path(self.root, "README.md").read_text(encoding="utf-8")
+        metadata["readme"] = {
+            "content-type": "text/markdown",
+            "text": linked_to(repository, text) if repository else text,
+        }
+
+
+def linked_to(repository: str, text: str) -> str:
+    """Return Markdown whose links to files lead to a repository, and pictures come from there."""
+
+    def absolute(link: re.Match[str]) -> str:
+        kind = "raw" if Path(link[1]).suffix in {".png", ".svg"} else "blob"
+        return f"]({repository}/{kind}/HEAD/{link[1]})"
+
+    return _LINK.sub(absolute, text)
 
 
 class Hook(BuildHookInterface):  # type: ignore[type-arg]

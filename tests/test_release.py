@@ -45,9 +45,25 @@ def test_packages_without_addresses_say_nothing_of_them(monkeypatch: pytest.Monk
     monkeypatch.setenv("MINICRAWL_REPOSITORY", f"{HOST}/me/mine")
     named = metadata().splitlines()
     monkeypatch.setenv("MINICRAWL_REPOSITORY", "")
-    unnamed = metadata().splitlines()
-    assert unnamed == [line for line in named if not line.startswith("Project-URL: ")]
+    unnamed = [line.partition("(")[0] for line in metadata().splitlines()]
+    without = [line for line in named if not line.startswith("Project-URL: ")]
+    assert unnamed == [line.partition("(")[0] for line in without]
     assert "Dynamic" not in message_from_string("\n".join(unnamed))
+
+
+def test_links_and_pictures_of_the_description_lead_to_the_repository(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    monkeypatch.delenv("MINICRAWL_REPOSITORY", raising=False)
+    assert message_from_string(metadata()).get_payload() == readme
+    monkeypatch.setenv("MINICRAWL_REPOSITORY", f"{HOST}/me/mine")
+    links = re.findall(r"\]\(([^)]+)\)", metadata())
+    assert len(links) == len(re.findall(r"\]\(([^)]+)\)", readme))
+    for link in links:
+        kind, _, path = link.removeprefix(f"{HOST}/me/mine/").partition("/HEAD/")
+        assert kind == ("raw" if path.endswith((".png", ".svg")) else "blob")
+        assert (ROOT / path.partition("#")[0]).is_file()
 
 
 @pytest.mark.parametrize("address", ["me/mine", "http://code.example/me", "https://u:p@a.example/"])
@@ -64,15 +80,14 @@ def test_sdist_and_wheel_agree_wherever_they_are_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MINICRAWL_REPOSITORY", f"{HOST}/me/mine")
+    named = metadata()
     build(ROOT, tmp_path, "--sdist")
     (sdist,) = tmp_path.glob("*.tar.gz")
     shutil.unpack_archive(sdist, tmp_path, filter="data")
     monkeypatch.delenv("MINICRAWL_REPOSITORY")  # as for a user, who installs the sdist
     (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
     build(folder, tmp_path, "--wheel")
-    urls = message_from_string(wheel_metadata(tmp_path)).get_all("Project-URL")
-    assert urls is not None
-    assert urls[:3] == ADDRESSES
+    assert wheel_metadata(tmp_path) == named
 
 
 @pytest.mark.slow
