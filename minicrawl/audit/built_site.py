@@ -13,11 +13,8 @@ canonical URLs and sitemaps of the build lead into the folder. Nothing outside o
 import re
 from mimetypes import guess_type
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
-
-if TYPE_CHECKING:
-    import httpx
 
 _MOVED, _MISSING = 301, 404
 
@@ -47,20 +44,17 @@ class BuiltSite:
         files = [file for file in sorted(self._folder.rglob("*.md")) if file.is_file()]
         return [f"{self.base}{quote(str(file.relative_to(self._folder)))}" for file in files]
 
-    def __call__(self, request: "httpx.Request") -> "httpx.Response":
-        import httpx
-
-        url, status = str(request.url), 200
-        file = self.file_of(url)
+    def answer(self, url: str) -> tuple[int, dict[str, str], bytes]:
+        """Return the status, the headers and the body of a URL."""
+        status, file = 200, self.file_of(url)
         if file is None and self.file_of(f"{url}/") is not None:
-            return httpx.Response(_MOVED, headers={"location": f"{url}/"})
+            return _MOVED, {"location": f"{url}/"}, b""
         if file is None:
             status, file = _MISSING, self.file_of(f"{self.base}404.html")
         if file is None:
-            return httpx.Response(_MISSING)
+            return _MISSING, {}, b""
         kind = guess_type(file.name)[0] or "application/octet-stream"
-        content = (self._folder / file).read_bytes()
-        return httpx.Response(status, headers={"content-type": kind}, content=content)
+        return status, {"content-type": kind}, (self._folder / file).read_bytes()
 
 
 OF_A_SERVER = frozenset(
@@ -77,10 +71,9 @@ def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -
 
     Return the folder as a site.
     """
-    import httpx
-
     from minicrawl.app import Crawl
     from minicrawl.config import Settings
+    from minicrawl.fetch.client.httpx_transport import answering
 
     chosen = dict[str, Any](store=store, scope="host", sitemaps=True, requisites=requisites)
     if store.exists():
@@ -95,5 +88,5 @@ def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -
     notes = built.markdown()
     chosen |= {"types": "html,markdown"} if notes else {}
     seeds = notes if notes and built.file_of(built.base) is None else [built.base, *notes]
-    Crawl(seeds, Settings.of(**chosen), transport=httpx.MockTransport(built)).run()
+    Crawl(seeds, Settings.of(**chosen), transport=answering(built.answer)).run()
     return built

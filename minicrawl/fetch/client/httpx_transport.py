@@ -4,7 +4,7 @@ Such a transport resolves names itself: the resolver can refuse a host, but cann
 address.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -60,6 +60,19 @@ class HttpxResponseStream:
 
     def take_whole(self) -> bytes | None:
         return None  # httpx does not say whether the body is complete
+
+
+def answering(
+    answer: Callable[[str], tuple[int, dict[str, str], bytes]],
+) -> "httpx.MockTransport":
+    """Return a transport without a network: a URL has a status, headers and a body."""
+    import httpx
+
+    def respond(request: httpx.Request) -> httpx.Response:
+        status, headers, content = answer(str(request.url))
+        return httpx.Response(status, headers=headers, content=content)
+
+    return httpx.MockTransport(respond)
 
 
 @contextmanager
