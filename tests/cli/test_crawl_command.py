@@ -547,7 +547,10 @@ class TestTrouble:
         command = ["crawl", "http://a.example/", *QUICK, "--resolve", f"*={web.address}"]
         assert main(command) == 0
         text = f"http://a.example/ to {target}: if that is no page of it, log in to your network\n"
-        assert (text in capsys.readouterr().err) == ("portal" in target)
+        told = capsys.readouterr().err
+        is_elsewhere = "portal" in target
+        assert (text in told, "minicrawl redirects" in told) == (is_elsewhere, is_elsewhere)
+        assert ("minicrawl top" in told) != is_elsewhere
 
     @pytest.mark.parametrize(("limit", "exit_code"), [("0.5", 3), ("1", 0)])
     def test_too_many_failures_are_exit_code_3(

@@ -47,6 +47,8 @@ from minicrawl.wording import as_duration, at_most, counted, percentage, rate, v
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from minicrawl.report.links.problems import Redirect
+
 FEWEST_ANSWERS = 20
 """With fewer responses, the share of failures is meaningless."""
 _NO_CONTACT = "server owners cannot reach you: set --contact to a URL or a mail address"
@@ -198,7 +200,11 @@ class Session:
             companion.next_commands(self._store) for companion in companions()
         )
         commands = (*audit, "top --n 20", *more, "status", *refine)
-        for command in commands if self._found.pages_fetched else ("errors",):
+        if not self._found.pages_fetched:
+            commands = ("errors",)
+        elif self._redirect_elsewhere:
+            commands = ("redirects",)
+        for command in commands:
             self._print(f"  {PROGRAM} {command}{store}")
         if self._reason is events.Reason.BUDGET:
             budget, resume = self._crawl.settings.budget, self._options.resume
@@ -239,6 +245,18 @@ class Session:
         return status(self._store)
 
     @cached_property
+    def _redirect_elsewhere(self) -> "Redirect | None":
+        """Return the redirect to another site that led to the only page, as login pages do."""
+        if self._found.pages_fetched == 1 and self._crawl.settings.storing.links:
+            from minicrawl.report.links.problems import redirects
+
+            with snapshot(self._store) as view:
+                for row in redirects(view)[:1]:
+                    if row.end and site(host_of(row.url)) != site(host_of(row.end)):
+                        return row
+        return None
+
+    @cached_property
     def _cuts(self) -> list[Cut]:
         """Return what limits cut off, in all runs."""
         return cuts(self._store, self._found)
@@ -247,14 +265,9 @@ class Session:
         status, counter, speed = self._found, self._state.counter, self._state.speed
         known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
         yield "fetched", f"{counted(status.pages_fetched or 0, 'page')} of {known}"
-        if status.pages_fetched == 1 and self._crawl.settings.storing.links:
-            from minicrawl.report.links.problems import redirects
-
-            with snapshot(self._store) as view:
-                for row in redirects(view)[:1]:
-                    if row.end and site(host_of(row.url)) != site(host_of(row.end)):
-                        hint = "if that is no page of it, log in to your network"
-                        yield "redirected", f"{row.url} to {row.end}: {hint}"
+        if row := self._redirect_elsewhere:
+            hint = "if that is no page of it, log in to your network"
+            yield "redirected", f"{row.url} to {row.end}: {hint}"
         if status.pages_fetched:
             gathered, ranks = percentage(status.importance_gathered), "ranks are estimates"
             if (rank := status.convergence) is not None:

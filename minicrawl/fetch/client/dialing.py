@@ -17,7 +17,7 @@ from functools import partial
 from itertools import count
 from typing import TypeVar
 
-from minicrawl.fetch.http.faults import Fault
+from minicrawl.fetch.http.faults import Fault, described
 from minicrawl.fetch.http.http1 import request_bytes
 from minicrawl.fetch.http.messages import TransportRequest
 from minicrawl.fetch.http.targets import ConnectTarget, Origin
@@ -68,7 +68,7 @@ class Connector:
             except TimeoutError:
                 failed = Fault(State.CONNECT, f"{place.address} is silent")
             except OSError as error:
-                why = str(error) or f"{place.address} hung up in the handshake of TLS"
+                why = described(error) or f"{place.address} hung up in the handshake of TLS"
                 failed = Fault(State.CONNECT, why)
             # Perhaps the request's deadline passed while this address was silent. The address must
             # come last at the next request, or each try would spend its time there.
@@ -129,7 +129,7 @@ class Connector:
             opened.close()
             self._remember_dead(place)
             if isinstance(error, OSError):
-                raise Fault(State.CONNECT, str(error)) from error
+                raise Fault(State.CONNECT, f"{place.address}: {described(error)}") from error
             raise
         return opened
 

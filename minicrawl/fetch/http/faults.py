@@ -4,6 +4,7 @@ Law: whatever the network or the server does raises a Fault of a named kind, or 
 is how the system reports a broken connection. Any other exception is a bug.
 """
 
+import os
 import ssl
 
 from minicrawl.model import Failed, Wire
@@ -36,7 +37,8 @@ def failure(error: Fault | OSError) -> Failed:
 
 def described(error: Fault | OSError) -> str:
     """Return the message as one short line; for TLS errors, with a hint."""
-    text = str(error)
+    # The texts of asyncio name its calls, not what went wrong.
+    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
     if isinstance(error, ssl.SSLError):
         code, message = getattr(error, "verify_code", 0), getattr(error, "verify_message", "")
         reason = getattr(error, "reason", None) or ""

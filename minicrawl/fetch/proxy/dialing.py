@@ -171,12 +171,12 @@ class ProxyDialer(Dialer):
                 elif not way.forwards:
                     await handshakes.tunnel(stream, way.proxy, way.host, way.port)
             except OSError as error:
-                raise handshakes.fault_of(way.proxy, str(error)) from error
+                raise handshakes.fault_of(way.proxy, described(error)) from error
             return await stream.hand_over(make, self.opener, server)
         except BaseException as error:
             stream.abort()
             if isinstance(error, OSError) and not isinstance(error, ssl.SSLError):
-                raise Fault(State.CONNECT, str(error)) from error
+                raise Fault(State.CONNECT, described(error)) from error
             raise
 
 
@@ -201,8 +201,10 @@ async def check_proxies(network: NetworkSettings) -> list[str]:
     down = [str(fault) for fault in faults if fault is not None]
     # A missing or wrong login is a mistake in the settings, which other proxies must not hide.
     is_refused = any(isinstance(fault, handshakes.LoginFault) for fault in faults)
-    if is_refused or len(down) == len(proxies):
+    if is_refused:
         raise UsageError("; ".join(down))
+    if len(down) == len(proxies):
+        raise UsageError(f"{'; '.join(down)}; start it, or choose another one, or --proxy none")
     return down
 
 
@@ -221,7 +223,7 @@ async def _fault_at(dialer: ProxyDialer, proxy: Proxy) -> Fault | None:
         except TimeoutError:
             return None
         except OSError as error:
-            return handshakes.fault_of(proxy, str(error))
+            return handshakes.fault_of(proxy, described(error))
         finally:
             stream.abort()
     except Fault as fault:

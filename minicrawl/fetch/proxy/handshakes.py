@@ -22,7 +22,7 @@ from minicrawl.fetch.tls.layer import TlsOpener, TlsServer, break_cycles
 from minicrawl.states import State
 
 _MOST_HEAD_BYTES = 64 * 1024
-_SUCCESS, _SERVER_ERROR = 2, 5  # hundreds: the class of a status
+_SUCCESS, _REDIRECT, _SERVER_ERROR = 2, 3, 5  # hundreds: the class of a status
 REFUSED_LOGINS = (HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, HTTPStatus.UNAUTHORIZED)
 """Statuses that can only come from the proxy. tinyproxy answers 401 to a wrong login."""
 _MOST_LOGIN_BYTES = 255  # maximum length of a user name or password (RFC 1929)
@@ -151,7 +151,8 @@ async def tunnel(stream: ByteStream, proxy: Proxy, host: str, port: int) -> None
     if status // 100 == _SERVER_ERROR:
         raise Fault(State.CONNECT, f"proxy {proxy} cannot reach it: {status}")
     if status // 100 != _SUCCESS:
-        raise fault_of(proxy, f"does not connect to {name}: {status}")
+        hint = "; perhaps you must log in to your network" if status // 100 == _REDIRECT else ""
+        raise fault_of(proxy, f"does not connect to {name}: {status}{hint}")
     # No request was sent to the host yet: these bytes would be taken for its response.
     if surplus:
         raise fault_of(proxy, "sends bytes after its answer")

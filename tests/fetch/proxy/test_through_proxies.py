@@ -1,5 +1,6 @@
 """Requests through proxies on loopback: results, and what servers and proxies are sent."""
 
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -145,7 +146,8 @@ async def test_a_server_that_is_no_proxy_is_refused(fault: str) -> None:
 
 
 async def test_a_proxy_that_is_down_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^proxy http://127\.0\.0\.1:1: "):
+    text = "proxy http://127.0.0.1:1: 127.0.0.1: Connection refused; start it, or choose another"
+    with pytest.raises(UsageError, match=f"^{re.escape(text)}"):
         await check_proxies(network_of("http://127.0.0.1:1"))
 
 
@@ -156,6 +158,14 @@ async def test_a_proxy_that_is_down_is_reported_and_another_one_used(down: str) 
         (warning,) = await check_proxies(network)
         page_of(await ask(server.url(), network))
     assert warning.startswith(f"proxy {down}: ")
+
+
+async def test_a_redirect_in_place_of_a_tunnel_suggests_the_login_of_a_network() -> None:
+    async with wire(answer(status="302 Found", headers=["Location: /login"])) as portal:
+        at = f"http://127.0.0.1:{portal.port}"
+        failed = await ask("https://a.example/", network_of(at))
+    assert isinstance(failed, Failed)
+    assert failed.detail.endswith(": 302; perhaps you must log in to your network")
 
 
 async def test_hosts_of_no_proxy_are_connected_to_directly() -> None:
