@@ -15,6 +15,7 @@ from typing import Any
 from zlib import crc32
 
 from minicrawl.archive.replay import PNG
+from minicrawl.cli.larger_budget import with_larger_budget
 from minicrawl.control import MOST_HOSTS, ControlRequest, Verb, ask, request_of
 from minicrawl.dashboard.crawl_form import Form
 from minicrawl.dashboard.launcher import Launcher
@@ -112,7 +113,7 @@ class Views:
 
     def _status(self) -> Json:
         try:
-            facts: Json = to_json(status(self.store))
+            progress = status(self.store)
         except MissingStoreError:
             gone = self._was_there
             return {
@@ -121,6 +122,9 @@ class Views:
                 else f"there is no crawl at {self.store} yet: set one up"
             }
         self._was_there = True
+        facts: Json = to_json(progress)
+        if progress.command:
+            facts["command"] = with_larger_budget(progress.command, progress)
         return facts | {"at": time.time()}
 
     def history(self) -> Json:

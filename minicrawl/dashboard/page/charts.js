@@ -61,12 +61,12 @@ export const curves = (title, series, format = short, exact = format === short ?
   return h("figure", { class: "plain" }, chart, series.length > 1 ? legend(series) : null, hiddenTable(title, ["at", ...series.map((one) => one.name)], () => rowsOver(drawn, exact)));
 };
 
-// series: [{name, points: [[links, pages], ...], exponent, tail}]; both axes are logarithmic. The power
-// law with the exponent is drawn for the `tail` pages that it was fitted to: those with LEAST or more.
+// series: [{name, points: [[links, pages with as many or more], ...], exponent, tail}]; both axes are logarithmic.
+// The power law with the exponent is drawn for the `tail` pages that it was fitted to: those with LEAST or more.
 const LEAST = 6;
 const fitted = ({ exponent, tail, points }) => {
   if (!exponent || !tail) return [];
-  const at = (k) => [k, ((tail * (exponent - 1)) / (LEAST - 0.5)) * (k / (LEAST - 0.5)) ** -exponent];
+  const at = (k) => [k, tail * ((k - 0.5) / (LEAST - 0.5)) ** (1 - exponent)];
   return [at(LEAST), at(Math.max(...points.map(([k]) => k)))];
 };
 export const logLog = (title, series, xName, yName) => {
@@ -84,8 +84,8 @@ export const logLog = (title, series, xName, yName) => {
     powers(x0, x1).map((v) => [s("line", { class: "gridline", x1: px(v), x2: px(v), y1: TOP, y2: H + 30 - BOTTOM }), s("text", { x: px(v), y: H + 30 - 7, "text-anchor": v === 10 ** x1 ? "end" : "middle" }, short(v))]),
     series.map((one, place) => one.points.filter(([x, y]) => x > 0 && y > 0).map(([x, y]) => mark(place, px(x), py(y)))),
     series.map(fitted).map((ends, place) => (ends.length ? s("path", { class: `series s-${NAMES[place]}`, d: ends.map(([x, y], i) => `${i ? "L" : "M"}${px(x).toFixed(1)} ${py(Math.max(y, 10 ** y0)).toFixed(1)}`).join("") }) : null)));
-  return h("figure", {}, h("div", { class: "small muted" }, `${yName} by ${xName}, both logarithmic; where ${xName} are many, the mean over a range`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
-    hiddenTable(title, ["series", xName, yName], () => series.flatMap((one) => one.points.map(([x, y]) => [one.name, fixed(x, 1), fixed(y, 2)]))));
+  return h("figure", {}, h("div", { class: "small muted" }, `${yName} with at least so many ${xName}; both axes are logarithmic`), chart, legend(series.map((one) => ({ name: one.exponent ? `${one.name}, exponent ${fixed(one.exponent, 2)}` : one.name }))),
+    hiddenTable(title, ["series", `${xName}, at least`, yName], () => series.flatMap((one) => one.points.map(([x, y]) => [one.name, count(x), count(y)]))));
 };
 
 // rows: [[label, value, ...]]

@@ -63,7 +63,7 @@ export const span = (seconds) => {
   return whole < 3600 ? `${Math.floor(whole / 60)}:${two(whole % 60)}` : `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
 };
 export const clock = (at) => new Date(1000 * at).toLocaleTimeString("en-GB");
-export const facts = (pairs, kind = "") => h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(([name, value, more]) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, " ", more) : null))));
+export const facts = (pairs, kind = "") => h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(([name, value, more, means]) => h("div", means ? { title: means } : {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, " ", more) : null))));
 // Shows the time of a block's numbers in its header.
 export const moment = () => { const at = h("span", { class: "muted small moment" }); at.say = (seconds) => put(at, seconds ? `as of ${clock(seconds)}` : ""); return at; };
 export const card = (title, width, ...content) => h("section", { class: `card ${width}`, "aria-label": title }, content);

@@ -169,8 +169,8 @@ export const makeStatus = (place, app) => {
     const rough = (text) => (outline.is_exact ? text : `≈ ${text}`);
     put(graphFigures, facts([
         [latest.graph_of === "known" ? "pages, read or not" : "pages read", count(outline.nodes)], ["links", count(outline.edges)],
-        ["strong components", count(outline.strong_components)], ["largest of them", count(outline.largest_strong), "pages"], ["weak components", count(outline.weak_components)], ["dangling pages", count(outline.dangling)],
-        ["diameter", `${outline.is_exact ? "" : "≥ "}${count(outline.diameter)}`], ["mean distance", rough(fixed(outline.mean_distance, 2)), outline.mean_distance_error ? `± ${fixed(outline.mean_distance_error, 2)}` : ""], ["reciprocity", share(outline.reciprocity)],
+        ["strong components", count(outline.strong_components), "", "Groups of pages in which each page leads to all others"], ["largest of them", count(outline.largest_strong), outline.largest_strong === 1 ? "page" : "pages"], ["weak components", count(outline.weak_components), "", "Groups of pages that links join, in whichever direction"], ["dangling pages", count(outline.dangling), "", "Pages without links to others"],
+        ["diameter", `${outline.is_exact ? "" : "≥ "}${count(outline.diameter)}`, "", "Links between the two pages that are farthest apart"], ["mean distance", rough(fixed(outline.mean_distance, 2)), outline.mean_distance_error ? `± ${fixed(outline.mean_distance_error, 2)}` : "", "Links from one page to another, on average"], ["reciprocity", share(outline.reciprocity), "", "Share of the links that another one leads back"],
       ]), h("p", { class: "small muted" }, basis(latest)));
   };
   const drawCurves = () => {
@@ -201,19 +201,20 @@ export const makeStatus = (place, app) => {
     const outline = graph.latest && graph.latest.outline;
     if (!outline) { put(degrees, h("div", { class: "empty" }, unmeasured())); return; }
     const ranges = (bins) => { const found = new Array(8).fill(0); for (const [least, n] of bins) found[Math.min(Math.floor(least / 20), 7)] += n; return found; };
-    const width = (least) => (least < 20 ? 1 : least < 140 ? 20 : least);
-    const density = (bins) => bins.filter(([least]) => least > 0).map(([least, n]) => [Math.sqrt(least * (least + width(least) - 1)), n / width(least)]);
-    const tail = (bins) => bins.filter(([least]) => least >= 6).reduce((sum, [, n]) => sum + n, 0);
+    const atLeast = (bins, links) => bins.reduce((sum, [least, n]) => sum + (least >= links ? n : 0), 0);
+    const points = (bins) => bins.filter(([least]) => least > 0).map(([least]) => [least, atLeast(bins, least)]);
+    const law = (name, { bins, exponent }) => ({ name, points: points(bins), exponent, tail: atLeast(bins, 6) });
     const ins = ranges(outline.in_degrees.bins), outs = ranges(outline.out_degrees.bins);
     put(degrees, h("div", { class: "grid" },
-      h("div", { class: "w5 scroll" }, bars("Pages by their links", ["links", "in", "out"], ins.map((n, at) => [at === 7 ? "140+" : `${20 * at}–${20 * at + 19}`, n, outs[at]]))),
-      h("div", { class: "w7 plot" }, logLog("Degree distributions", [{ name: "in", points: density(outline.in_degrees.bins), exponent: outline.in_degrees.exponent, tail: tail(outline.in_degrees.bins) }, { name: "out", points: density(outline.out_degrees.bins), exponent: outline.out_degrees.exponent, tail: tail(outline.out_degrees.bins) }], "links", "pages"))));
+      h("div", { class: "w5 scroll" }, bars("Pages by their links", ["links", "in", "out"], ins.map((n, at) => [at === 7 ? "140+" : `${20 * at}–${20 * at + 19}`, n, outs[at]]).slice(0, 1 + ins.findLastIndex((n, at) => n || outs[at])))),
+      h("div", { class: "w7 plot" }, logLog("Degree distributions", [law("in", outline.in_degrees), law("out", outline.out_degrees)], "links", "pages"))));
   };
   const drawHosts = () => {
     if (!hosts || !hosts.hosts) { put(hostsAt, h("div", { class: "empty" }, hosts && hosts.error ? why(hosts) : "nothing yet")); return; }
     put(hostsTitle, hosts.known > hosts.hosts.length ? `${count(hosts.hosts.length)} of ${count(hosts.known)}` : count(hosts.known));
-    const next = (host) => { if (host.until * 1000 > Date.now()) return `paused until ${clock(host.until)}`; if (!host.waiting) return "–"; if (host.in_use) return "asked now"; if (host.wait_s === null) return "–"; return host.wait_s > 0.5 ? `in ${fixed(host.wait_s, 0)} s` : "now"; };
-    put(hostsAt, table([["host"], ["read", "n"], ["waiting", "n"], ["failed", "n"], ["importance", "n"], ["next", "n"]], hosts.hosts.map((host) => h("tr", {}, td([plain(host.origin), host.trouble ? h("div", { class: "title" }, plain(host.trouble)) : null], "url"), td(count(host.read), "n"), td(count(host.waiting), "n"), td(count(host.failed), "n"), td(share(host.importance, 2), "n"), td(next(host), "n"))), "Hosts"));
+    const next = crawl?.live || crawl?.cluster ? [["next", "n"]] : [];
+    const due = (host) => { if (host.until * 1000 > Date.now()) return `paused until ${clock(host.until)}`; if (!host.waiting) return "–"; if (host.in_use) return "asked now"; if (host.wait_s === null) return "–"; return host.wait_s > 0.5 ? `in ${fixed(host.wait_s, 0)} s` : "now"; };
+    put(hostsAt, table([["host"], ["read", "n"], ["waiting", "n"], ["failed", "n"], ["importance", "n"], ...next], hosts.hosts.map((host) => h("tr", {}, td([plain(host.origin), host.trouble ? h("div", { class: "title" }, plain(host.trouble)) : null], "url"), td(count(host.read), "n"), td(count(host.waiting), "n"), td(count(host.failed), "n"), td(share(host.importance, 2), "n"), next.length ? td(due(host), "n") : null)), "Hosts"));
   };
   const showKind = async (kind) => {
     put(kindAt, h("p", { class: "muted" }, "…"));
