@@ -21,6 +21,7 @@ place   chain of elements, classes and ids that leads to a box, as a hash
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
@@ -65,38 +66,26 @@ _FORMULAS = words("math script")
 _TEX = Inline(mark="$")
 
 
+@dataclass(slots=True, eq=False)
 class Box:
     """Block element, or run of text between blocks, whose tag is ""."""
 
-    __slots__ = (
-        "boxes",
-        "hint",
-        "is_dropped",
-        "kind",
-        "letters",
-        "linked",
-        "node",
-        "pieces",
-        "place",
-        "size",
-        "tag",
-        "text",
-        "worth",
-    )
-
-    def __init__(self, tag: str, node: LexborNode | None, hint: int = NONE, place: int = 0) -> None:
-        self.tag, self.node, self.hint, self.place = tag, node, hint, place
-        self.boxes: list[Box] = []
-        self.pieces: list[tuple[str, Inline]] = []
-        self.text = ""
-        """Text of a run; whitespace is folded outside `pre`."""
-        self.letters = self.linked = 0
-        self.size = 1
-        """Number of boxes: this one and all inside it."""
-        self.worth = 0.0
-        self.kind = 0
-        """Hash of tag and class, or of the first word of a class of posts; 0 without a class."""
-        self.is_dropped = False
+    tag: str
+    node: LexborNode | None
+    hint: int = NONE
+    place: int = 0
+    boxes: list[Box] = field(default_factory=list)
+    pieces: list[tuple[str, Inline]] = field(default_factory=list)
+    text: str = ""
+    """Text of a run; whitespace is folded outside `pre`."""
+    letters: int = 0
+    linked: int = 0
+    size: int = 1
+    """Number of boxes: this one and all inside it."""
+    worth: float = 0.0
+    kind: int = 0
+    """Hash of tag and class, or of the first word of a class of posts; 0 without a class."""
+    is_dropped: bool = False
 
 
 def runs(boxes: Iterable[Box]) -> Iterator[Box]:

@@ -69,22 +69,18 @@ def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
     """Ignore that posts, what is around them, and what has most of one, are named as frames."""
     if sum(boxes[post.start].worth for post in posts) < _NEARLY_ALL * boxes[0].worth:
         return
-    starts_before = [0] * (len(boxes) + 1)
-    for post in posts:
-        starts_before[post.start + 1] = 1
-        for at in post:
-            if boxes[at].worth > _MOST * boxes[post.start].worth:
-                _ignore(boxes[at])
-    for at in range(len(boxes)):
-        starts_before[at + 1] += starts_before[at]
-    for at, box in enumerate(boxes):
-        if starts_before[at + box.size] > starts_before[at]:
-            _ignore(box)
-
-
-def _ignore(box: Box) -> None:
-    if box.hint in (hints.TEASER, hints.FRAME_NAME):
-        box.hint = hints.NONE
+    starts = {post.start for post in posts}
+    before = [0, *accumulate(at in starts for at in range(len(boxes)))]
+    around = [box for at, box in enumerate(boxes) if before[at + box.size] > before[at]]
+    inside = [
+        boxes[at]
+        for post in posts
+        for at in post
+        if boxes[at].worth > _MOST * boxes[post.start].worth
+    ]
+    for box in (*around, *inside):
+        if box.hint in (hints.TEASER, hints.FRAME_NAME):
+            box.hint = hints.NONE
 
 
 def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:

@@ -7,7 +7,7 @@ Each function makes a scorer from the arguments after its name, as in
 import re
 from collections import Counter
 from fnmatch import fnmatchcase
-from math import sqrt
+from math import hypot
 from pathlib import Path
 
 from minicrawl.crawl.workers.scoring import PageRead, Scorer
@@ -110,8 +110,4 @@ def _counted(text: str) -> Counter[str]:
 
 def _cosine(one: Counter[str], other: Counter[str]) -> float:
     common = sum(count * other[word] for word, count in one.items())
-    return common / (_norm(one) * _norm(other)) if common else 0.0
-
-
-def _norm(counts: Counter[str]) -> float:
-    return sqrt(sum(count * count for count in counts.values()))
+    return common / (hypot(*one.values()) * hypot(*other.values())) if common else 0.0

@@ -19,7 +19,6 @@ never dropped. Nothing is learned from few pages: with 5 to 10 the result is wor
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
 from minicrawl.text.boxes import Box, Inline, read
 from minicrawl.text.hints import HEADINGS
@@ -67,7 +66,7 @@ def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
     usual = _USUAL * len(pages)
     runs = [_runs_that_may_repeat(boxes) for boxes in pages]
     letters_at = defaultdict[int, Counter[int]](Counter)  # a place, of each page
-    pages_with = defaultdict[tuple[int, int], set[int]](set)  # a text at a place
+    pages_with = defaultdict[tuple[int, str], set[int]](set)  # a text at a place
     for number, page in enumerate(runs):
         for run in page:
             letters_at[run.place][number] += run.letters
@@ -90,28 +89,22 @@ def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
     )
 
 
-class _Run(NamedTuple):
-    place: int
-    text: int  # its hash
-    letters: int
-
-
-def _runs_that_may_repeat(boxes: list[Box]) -> list[_Run]:
-    runs, end = list[_Run](), 0
+def _runs_that_may_repeat(boxes: list[Box]) -> list[Box]:
+    runs, end = list[Box](), 0
     for at, box in enumerate(boxes):
         if at >= end and not box.tag:
-            runs.append(_Run(box.place, hash(box.text), box.letters))
+            runs.append(box)
         elif at >= end and box.tag in _KEPT:
             end = at + box.size
     return runs
 
 
-def _versions(runs: Sequence[list[_Run]], usual: float) -> list[set[int]]:
+def _versions(runs: Sequence[list[Box]], usual: float) -> list[set[int]]:
     """Return the versions of each page: itself, and pages with nearly the same own sentences.
 
     Of two such pages, one may have more, such as comments that a print version lacks.
     """
-    pages_with = defaultdict[int, set[int]](set)
+    pages_with = defaultdict[str, set[int]](set)
     texts = [{run.text: run.letters for run in page if run.letters >= SENTENCE} for page in runs]
     for number, page in enumerate(texts):
         for text in page:

@@ -264,15 +264,9 @@ def _shown(node: LexborNode) -> str:
     """Return the text of an element without the scripts and styles in it, which are seldom."""
     if node.css_first("script, style") is None:
         return node.text(separator=" ")
-    texts = (
-        text_node for text_node in node.traverse(include_text=True) if text_node.tag == "-text"
-    )
-    shown = (
-        text_node
-        for text_node in islice(texts, MOST_ITEMS)
-        if (text_node.parent or text_node).tag not in _UNSHOWN
-    )
-    return " ".join(text_node.text_content or "" for text_node in shown)
+    nodes = islice(node.traverse(include_text=True), MOST_ITEMS)
+    shown = (inner for inner in nodes if (inner.parent or inner).tag not in _UNSHOWN)
+    return " ".join(inner.text_content or "" for inner in shown if inner.tag == "-text")
 
 
 def joined(base: str, written: str) -> str:
