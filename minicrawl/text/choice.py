@@ -40,12 +40,12 @@ _FEWEST = 140
 """Letters of a main text; a page that has fewer is an index, or its hints mislead."""
 _SHORT_MAIN, _OF_WIDE = 1000, 0.5
 """Letters of a main text, and its share of all outside frames, that are too few for a main box."""
+_LITTLE = 600
+"""Letters of a page below which shares say nothing."""
 _INTRODUCTION = 3
 """Paragraphs of the main text of an index at most, if it calls itself an article."""
 _OF_ALL = 0.3
 """Share of the text with unseen text below which that is the main text."""
-_LITTLE = 600
-"""Letters of a page below which shares say nothing."""
 _OF_ROOT = 0.3
 """Share of a page from which on its `main` has all of its content."""
 _CELLS = hints.words("dd td th")
@@ -53,7 +53,6 @@ _MOST = 0.5
 _MOST_PRODUCTS = 2
 _PRODUCT_IN_JSON = re.compile(r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"')
 _PRODUCT_IN_ITEMS = re.compile(r"""itemtype=["']https?://schema\.org/Product["']""")
-_ROOT_IDS = hints.words("content main main-content MainContent")
 
 
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
@@ -180,8 +179,7 @@ def _is_root(box: Box) -> bool:
         return True
     if box.tag not in {"div", "section"} or box.node is None:
         return False
-    attributes = box.node.attributes
-    return attributes.get("role") == "main" or attributes.get("id") in _ROOT_IDS
+    return box.node.attributes.get("role") == "main"
 
 
 _SHORTEST_TITLE = 12

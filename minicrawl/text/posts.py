@@ -132,28 +132,15 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
             end = at + box.size
             for inner in boxes[at:end]:
                 inner.is_dropped = True
-    places = _places_inside(boxes, posts)
-    times = Counter[tuple[int, str]]()
+    times = Counter[str]()
     for post in posts:
-        times.update({(places[at], _folded(boxes[at])) for at in post if not boxes[at].tag})
+        times.update({_folded(boxes[at]) for at in post if not boxes[at].tag})
     least = max(_FEWEST, _SHARED * len(posts))
     for post in posts:
         for at in post:
             box = boxes[at]
-            if not box.tag and times[places[at], _folded(box)] >= least:
+            if not box.tag and times[_folded(box)] >= least:
                 box.is_dropped = True
-
-
-def _places_inside(boxes: list[Box], posts: Sequence[range]) -> dict[int, int]:
-    """Return the places of boxes inside their posts: odd and even posts may differ in class."""
-    places = dict.fromkeys((post.start for post in posts), 0)
-    for post in posts:
-        for at in post:
-            below = at + 1
-            for child in boxes[at].boxes:
-                places[below] = hash((places[at], child.tag, child.kind))
-                below += child.size
-    return places
 
 
 def _folded(run: Box) -> str:
