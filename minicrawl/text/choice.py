@@ -12,6 +12,7 @@ Of a page with a few lines, shares say nothing.
 """
 
 import re
+from collections import Counter
 from itertools import islice
 
 from minicrawl.text import hints
@@ -48,7 +49,11 @@ _OF_ALL = 0.3
 """Share of the text with unseen text below which that is the main text."""
 _OF_ROOT = 0.3
 """Share of a page from which on its `main` has all of its content."""
-_CELLS = hints.words("dd td th")
+_CELLS, _ITEMS = hints.words("dd td th"), hints.HEADINGS | {"li"}
+_SHORTEST_REPEATED = 40
+"""Letters of a line that only one place of a page says; shorter ones may be buttons."""
+_CARDS = 8
+"""Cards of a page that have one button."""
 _MOST = 0.5
 _MOST_PRODUCTS = 2
 _PRODUCT_IN_JSON = re.compile(r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"')
@@ -61,14 +66,12 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     said = tree.css_first('meta[property="og:type"]')
     kind = "" if said is None else (said.attributes.get("content") or "").lower()
     is_article, is_product = "article" in kind, _is_product(markup, kind)
-    title, named = tree.css_first("title"), tree.css_first('meta[property="og:title"]')
-    titles = [
-        "" if title is None else title.text(),
-        "" if named is None else named.attributes.get("content") or "",
-    ]
+    nodes = map(tree.css_first, ("title", 'meta[property="og:title"]'))
+    titles = (node.attributes.get("content") or node.text() for node in nodes if node is not None)
+    title = f" {_folded(' '.join(titles))} "
 
     def choose(boxes: list[Box]) -> int:
-        has_own = mark_own_article(boxes, titles)
+        has_own = mark_own_article(boxes, title)
         for box in boxes if is_product else ():
             if box.hint == hints.REVIEWS:
                 box.hint = hints.SURE_NAME
@@ -86,23 +89,24 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
 
 
 def _drop_repeated(boxes: list[Box]) -> None:
-    """Drop sentences that another place of the page says, as for narrow screens; not in tables.
+    """Drop lines that another place of the page says, as for narrow screens, and buttons of cards.
 
-    A quote may have just the beginning of what it quotes. One place may repeat itself, as songs do.
+    One place may say a sentence again, as songs do. Tables and code repeat with reason.
     """
-    place_of, end, end_of_quote = dict[str, int](), 0, 0
+    place_of, buttons, end, end_of_item = dict[str, int](), list[Box](), 0, 0
     for at, box in enumerate(boxes):
-        if box.tag == "blockquote":
-            end_of_quote = max(end_of_quote, at + box.size)
-        elif box.tag in _CELLS:
+        if box.tag in _CELLS:
             end = max(end, at + box.size)
-        elif at >= end and not (box.tag or box.is_dropped) and box.letters >= SENTENCE:
-            beginning = box.text[:SENTENCE]
-            said = beginning if at < end_of_quote else box.text
-            is_known = place_of.get(said, box.place) != box.place
-            box.is_dropped = is_known and not box.pieces[0][1].is_exact
-            place_of.setdefault(box.text, box.place)
-            place_of.setdefault(beginning, box.place)
+        elif box.tag in _ITEMS:
+            end_of_item = max(end_of_item, at + box.size)
+        elif at >= end and not (box.tag or box.is_dropped or box.pieces[0][1].is_exact):
+            if box.letters >= _SHORTEST_REPEATED:
+                box.is_dropped = place_of.setdefault(box.text, box.place) != box.place
+            elif at >= end_of_item:
+                buttons.append(box)
+    times = Counter((button.place, button.text) for button in buttons)
+    for button in buttons:
+        button.is_dropped = times[button.place, button.text] >= _CARDS
 
 
 def _is_product(markup: str, kind: str) -> bool:
@@ -129,16 +133,19 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
         letters = _letters(boxes)
         if letters >= _FEWEST:
             break
-    is_known = places.main and known_box(boxes, places.main)
-    if not is_known and letters < _SHORT_MAIN:
+    is_wide = False
+    if letters < _SHORT_MAIN and not (places.main and known_box(boxes, places.main)):
         dropped = [box.is_dropped for box in boxes]
         paragraphs = sum(run.letters >= SENTENCE for run in runs(boxes))
         _keep_wide(boxes, places.repeated)
         may_be_index = paragraphs <= _INTRODUCTION and not has_comments
-        is_wide = letters < _FEWEST or not is_article or (may_be_index and has_cards(boxes))
-        if not (is_wide and _is_too_little(letters, _letters(boxes), _OF_WIDE)):
+        may_be_wide = letters < _FEWEST or not is_article or (may_be_index and has_cards(boxes))
+        is_wide = may_be_wide and _is_too_little(letters, _letters(boxes), _OF_WIDE)
+        if not is_wide:
             for box, is_dropped in zip(boxes, dropped, strict=True):
                 box.is_dropped = is_dropped
+    if not (is_wide or is_article):
+        keep_main(boxes, find_main(boxes, places, least), has_cards=True)
     if posts:
         drop_shared(boxes, posts)
     return _letters(boxes)
@@ -187,7 +194,7 @@ _SHORTEST_TITLE = 12
 _WORDS = re.compile(r"\w+")
 
 
-def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
+def mark_own_article(boxes: list[Box], title: str) -> bool:
     """Mark the only article with a title of the page, if others have other headings.
 
     Below an article, many news sites add the next ones in full, or put another one first:
@@ -206,7 +213,6 @@ def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
             end = at + box.size
     if len(articles) <= 1:
         return False
-    names = [f" {_folded(title)} " for title in titles]
     own, foreign = list[Box](), 0
     for article in articles:
         headings = [
@@ -214,8 +220,7 @@ def mark_own_article(boxes: list[Box], titles: list[str]) -> bool:
             for box in preorder(article)
             if box.tag in hints.HEADINGS
         ]
-        long = (text for text in headings if len(text) >= _SHORTEST_TITLE)
-        if any(f" {text} " in name for text in long for name in names):
+        if any(f" {text} " in title for text in headings if len(text) >= _SHORTEST_TITLE):
             own.append(article)
         elif any(headings):
             foreign += 1

@@ -30,8 +30,8 @@ _WHOLE = hints.words("ol p pre table ul")
 SHORT, SENTENCE = 25, 80
 """Letters below which a line is hardly a sentence, and from which on it certainly is."""
 _WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
-_NEARLY_ALL, _ALL_OF_NAMED = 0.85, 0.95
-"""Share of worth from which on a child is searched, and the same inside a named main text."""
+_NEARLY_ALL = 0.85
+"""Share of worth from which on a child is searched."""
 _OWN, _NAMED, _RIVAL = 0.1, 0.2, 0.5
 """Shares of worth: of the page, at least in an article with its title, and in a named main text; of
 the latter, at most in others.
@@ -180,13 +180,11 @@ def _named(boxes: list[Box]) -> Box | None:
 
 def _searched(box: Box) -> Box:
     """Return the innermost box with nearly all the worth of this one."""
-    is_named = False
     while True:
         best = max(box.boxes, key=_WORTH, default=None)
         if best is None or not best.tag or best.tag in _WHOLE:
             return box
-        is_named = is_named or box.hint == hints.NAMED_MAIN or box.tag in {"article", "main"}
-        if best.worth < (_ALL_OF_NAMED if is_named else _NEARLY_ALL) * box.worth:
+        if best.worth < _NEARLY_ALL * box.worth:
             return box
         box = best
 
@@ -199,25 +197,27 @@ _OF_TEXT = hints.words("blockquote dd dt li p td th")
 """Elements in which short lines are text."""
 _SHOWN = frozenset(("", "figure"))
 """Boxes with something to show: runs, and figures with their pictures."""
-_LINKS, _MANY_LINKS, _LONG = 0.6, 0.8, 1000
+_LINKS, _MANY_LINKS = 0.6, 0.8
 _LEAD_LINKS, _LEAD = 0.3, 0.3
 _LONGEST_LINK = 100
+_CARD = 12
+"""Letters for each box inside links from which on they are a card."""
 _ENDS = ".!?:;…。"
 _LOWEST = 7
 """Number above those of all headings."""
 
 
-def keep_main(boxes: list[Box], main: Box) -> None:
+def keep_main(boxes: list[Box], main: Box, *, has_cards: bool = False) -> None:
     """Drop all but the main box and its lead, the sentences between the title and the box.
 
     In the box, lists and sections made of links go, and scraps such as "12 views", and then the
     headings whose sections have gone. A scrap is a short line outside paragraphs, list items and
-    cells, or a lone link.
+    cells, or a lone link. Links around much text may be cards, which stay.
     """
     start = boxes.index(main)
     before, inside = boxes[:start], boxes[start : start + main.size]
     lead = {id(box) for box in _lead(before, main)}
-    _prune(inside)
+    _prune(inside, has_cards=has_cards)
     for box in (*before, *boxes[start + main.size :]):
         box.is_dropped = box.is_dropped or (box.tag in _SHOWN and id(box) not in lead)
 
@@ -243,16 +243,16 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
     return lines if sum(map(_WORTH, lines)) <= _LEAD * main.worth else []
 
 
-def _prune(inside: list[Box]) -> None:
+def _prune(inside: list[Box], *, has_cards: bool) -> None:
     """Drop links, scraps and headings without a section. The main box comes first.
 
     A list of links stays if a colon introduces it.
     """
     is_introduced = False
     for box in inside[1:]:
-        most = _LINKS if box.letters < _LONG else _MANY_LINKS
-        is_links = box.tag in _MAY_BE_LINKS and box.linked > most * box.letters
-        if is_links and not (is_introduced and box.tag in _LISTS):
+        is_links = box.tag in _MAY_BE_LINKS and box.linked > _LINKS * box.letters
+        is_card = has_cards and box.tag not in _LISTS and box.letters >= _CARD * box.size
+        if is_links and not is_card and not (is_introduced and box.tag in _LISTS):
             box.is_dropped = True
         if not box.tag and not box.is_dropped:
             is_introduced = box.text.endswith(":")
@@ -296,6 +296,4 @@ def _drop_empty_sections(inside: list[Box]) -> None:
 def _is_scrap(run: Box) -> bool:
     if run.linked > _MANY_LINKS * run.letters:
         return run.letters < _LONGEST_LINK
-    if run.letters >= SHORT or run.text[-1:] in _ENDS:
-        return False
-    return all(inline.mark != "`" for _, inline in run.pieces)
+    return run.letters < SHORT and run.text[-1:] not in _ENDS

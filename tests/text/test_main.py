@@ -259,6 +259,13 @@ def test_links_beside_paragraphs_are_dropped() -> None:
     assert lines(article(inside)) == [SENTENCE, OTHER, THIRD]
 
 
+def test_links_around_much_text_are_cards_unless_the_page_is_an_article() -> None:
+    card = f"<div><a href=/x><p>{OTHER} {THIRD}</a></div>"
+    page = article(f"<p>{THIRD * 9}{card}")
+    assert lines(page)[3:] == [f"{OTHER} {THIRD}"]
+    assert lines(f"<meta property=og:type content=article>{page}")[3:] == []
+
+
 def test_a_list_of_links_is_text_after_a_colon() -> None:
     assert lines(article(f"<p>See:{LINKS}<p>{THIRD}"))[2:4] == ["See:", "a of the site"]
     assert lines(article(f"<p>See.{LINKS}<p>{THIRD}"))[2:] == ["See.", THIRD]
@@ -268,13 +275,17 @@ def test_a_sentence_that_another_place_of_the_page_says_again_is_dropped() -> No
     twice = f"<div class=mobile><p>{OTHER}<p>{THIRD}</div>"
     assert lines(article(twice)) == [SENTENCE, OTHER, THIRD]
     assert lines(article(f"<p>{OTHER}")) == [SENTENCE, OTHER, OTHER]
-    assert lines(article(f"<p>{THIRD} It ends.<blockquote>{THIRD} …</blockquote>"))[2:] == [
-        f"{THIRD} It ends."
-    ]
     cell = f"<table><tr><td>{OTHER}<td>b<tr><td>c<td>d</table>"
     assert lines(article(cell))[2:] == [OTHER, "b", "c", "d"]
     code = "<pre>{}</pre>".format("x = 1\n" * 20)
     assert lines(article(f"{code}<div>{code}</div>"))[2:] == ["x = 1"] * 40
+
+
+def test_buttons_that_cards_have_in_common_are_dropped() -> None:
+    card = f"<div class=card><p>{SENTENCE} {{}}.<p>Add to the basket now.</div>"
+    shop = "".join(card.format(number) for number in range(8))
+    assert lines(shop) == [f"{SENTENCE} {number}." for number in range(8)]
+    assert len(lines(shop.replace("basket now", "basket of", 1))) > 8
 
 
 def test_links_into_a_page_that_it_begins_with_are_dropped() -> None:
