@@ -64,9 +64,7 @@ class Exploration:
         self.pages = array("q")
         self.urls = KnownUrls(web, self.pages)
         self.siblings: Siblings | None = None
-        """Set by `judge_siblings`, for the order that needs it."""
         self.values: ValueEstimate | None = None
-        """Set by `judge_values`."""
         self._given: PageValues | None = None
         self._traits = array("I")
         self.seeds = range(0)
@@ -106,20 +104,18 @@ class Exploration:
         new = self.discover(unknown, self.urls.depth[known] + 1)
         return [ids[page] for page in targets], new
 
-    def judge_siblings(self) -> None:
+    def judge_siblings(self) -> Siblings:
         """Start to record what siblings lead to: pages of one host that one page made known."""
-        shown = Siblings(self.ledger, self.urls.host_of, self.urls)
-        shown.introduce(range(len(self)))
-        shown.vouch(self.seeds)
-        self.siblings = shown
+        self.siblings = Siblings(self.ledger, self.urls.host_of, self.urls)
+        self.siblings.introduce(range(len(self)))
+        self.siblings.vouch(self.seeds)
+        return self.siblings
 
     def judge_values(self, values: PageValues) -> None:
         """Start to record the values of read pages, and what siblings lead to."""
-        self.judge_siblings()
-        assert self.siblings is not None
         self._given = values
         self._traits.extend([values.traits[page] for page in self.pages])
-        self.values = ValueEstimate(self.siblings, self._traits)
+        self.values = ValueEstimate(self.judge_siblings(), self._traits)
 
     def read(self, page: int) -> tuple[Plan, range]:
         """Read a page: its links become known and get its cash. Return the plan and new pages."""
