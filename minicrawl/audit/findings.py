@@ -95,8 +95,7 @@ class IssueFinding:
     @property
     def pages(self) -> Column:
         """The pages, most important first."""
-        pages: Column = self.by_importance[self.ranks]
-        return pages
+        return self.by_importance[self.ranks]
 
     @property
     def ranks(self) -> Column:

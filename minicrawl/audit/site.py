@@ -155,8 +155,7 @@ class AuditedSite:
         """
         hosts = self.seen.host_of[pages].astype(np.uint64)
         hosts *= np.uint64(0x9E3779B97F4A7C15)
-        column: Column = hashes ^ hosts
-        return column
+        return hashes ^ hosts
 
     @cached_property
     def _answers(self) -> tuple[Column, Column, Column]:

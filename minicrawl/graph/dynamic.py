@@ -203,5 +203,4 @@ def _merged(labels: Labels, keys: Keys, connection: Literal["strong", "weak"]) -
         ones = np.ones(len(keys), dtype=np.bool_)  # booleans: parallel edges merge
         between = csr_array((ones, (sources, targets)), shape=(count, count))
         _, merged = connected_components(between, connection=connection)
-    components: Labels = merged[labels]
-    return components
+    return merged[labels]

@@ -130,8 +130,7 @@ def _estimated_sizes(
     alpha = _ALPHA.get(width, 0.7213 / (1 + 1.079 / width))
     raw = alpha * width * evaluated / sums
     by_empty = width * np.log(evaluated / np.maximum(empty, 1))
-    sizes: Sizes = np.where((raw <= _SMALL * width) & (empty > 0), by_empty, raw)
-    return sizes
+    return np.where((raw <= _SMALL * width) & (empty > 0), by_empty, raw)
 
 
 def estimated(

@@ -164,8 +164,7 @@ class Neighbours:
         cores = self.cores[self._gathered(starts, nodes)]
         order = np.lexsort((-cores, rows))
         places = np.arange(len(rows)) - np.repeat(np.cumsum(degrees) - degrees, degrees) + 1
-        supported: Keys = np.bincount(rows[cores[order] >= places], minlength=len(nodes))
-        return supported
+        return np.bincount(rows[cores[order] >= places], minlength=len(nodes))
 
     def _gathered(self, starts: Keys, nodes: Keys) -> Keys:
         """Return the neighbours of these nodes, one node after the other."""
@@ -194,8 +193,7 @@ def _both_ways(keys: Keys) -> Keys:
     both = np.sort(np.concatenate((keys, _reversed(keys))))
     is_first = np.ones(len(both), dtype=np.bool_)
     is_first[1:] = both[1:] != both[:-1]
-    once: Keys = both[is_first]
-    return once
+    return both[is_first]
 
 
 def _reversed(keys: Keys) -> Keys:

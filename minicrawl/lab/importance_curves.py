@@ -212,8 +212,7 @@ def still_fresh(importance: Floats, rates: Floats, budgets: Sequence[int]) -> Fl
 def _sums(values: NDArray[Any], budgets: Sequence[int]) -> Floats:
     """Return the sum of the first values for each budget; beyond the last page, sums stay equal."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
-    of_budgets: Floats = sums[np.minimum(budgets, len(values))]
-    return of_budgets
+    return sums[np.minimum(budgets, len(values))]
 
 
 def spread(draws: Floats) -> DrawnMean:

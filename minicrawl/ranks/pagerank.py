@@ -324,8 +324,7 @@ def _shares_of(teleports: NDArray[np.float64], options: PageRankOptions) -> AnyF
 
 
 def _in_precision(values: Floats, options: PageRankOptions) -> AnyFloats:
-    converted: AnyFloats = values.astype(PRECISIONS[options.precision], copy=False)
-    return converted
+    return values.astype(PRECISIONS[options.precision], copy=False)
 
 
 def _ranks(

@@ -57,8 +57,7 @@ class TopicMixture:
     def scores(self, query: Query) -> Floats:
         """Return the mixed rank of all pages."""
         parts = np.array(list(self.parts(query).values()), np.float32)
-        mixed: Floats = parts @ self._ranks
-        return mixed
+        return parts @ self._ranks
 
 
 def _words(index: SearchIndex, pages: Iterable[int]) -> Counter[str]:

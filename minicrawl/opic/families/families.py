@@ -304,8 +304,7 @@ class FamilyBudgets:
         if not families:
             return []
         family_of = np.frombuffer(self.family_of, dtype=np.uint32)
-        members: list[int] = np.flatnonzero(np.isin(family_of, list(families))).tolist()
-        return members
+        return np.flatnonzero(np.isin(family_of, list(families))).tolist()
 
     def families_of(self, host: int) -> tuple[int, int]:
         """Return the seed that led to the host, and its family, or itself if it has none."""

@@ -306,8 +306,7 @@ class GroupQueue:
         host_of = np.repeat(np.array([*hosts], dtype=np.uint32), [*map(len, waiting)])
         are_lone = items >= LONE
         self._offer_lone(items[are_lone] - LONE_ITEM, host_of[are_lone])
-        groups: Numbers = items[~are_lone].astype(np.int64)
-        return groups
+        return items[~are_lone].astype(np.int64)
 
     def _key(self, group: int) -> None:
         """Update the key of a group whose factor may have changed."""

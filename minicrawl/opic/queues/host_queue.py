@@ -93,8 +93,7 @@ class EligiblePages:
         return are_eligible
 
     def hosts_of(self, pages: Pages) -> Pages:
-        hosts: Pages = np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
-        return hosts
+        return np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32)[pages]
 
 
 class HostQueue:

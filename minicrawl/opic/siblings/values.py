@@ -99,8 +99,7 @@ def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
     factors = siblings.budgets.hold_back_many(hosts, factors)
     dead = np.frombuffer(of.dead, dtype=np.uint32)[groups]
     factors *= 1 - (dead + PRIOR * (1 - siblings.live.of_many(hosts))) / weight
-    parts: Floats = np.rint(factors * PARTS)
-    return parts
+    return np.rint(factors * PARTS)
 
 
 def live_share(siblings: Siblings, group: int, host: int) -> float:
@@ -113,8 +112,7 @@ def live_share(siblings: Siblings, group: int, host: int) -> float:
 
 def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
     factors = siblings.budgets.hold_back_many(hosts, np.ones(len(hosts)))
-    parts: Floats = np.rint(factors * siblings.live.of_many(hosts) * PARTS)
-    return parts
+    return np.rint(factors * siblings.live.of_many(hosts) * PARTS)
 
 
 def _in_parts(factor: float) -> float:
@@ -132,8 +130,7 @@ def key_of(factor: float, worth: float) -> int:
 
 
 def keys_of(factors: Floats | float, worths: Floats) -> Numbers:
-    keys: Numbers = np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
-    return keys
+    return np.minimum(factors * worths * _SCALE, _MOST).astype(np.int64)
 
 
 def page_key(siblings: Siblings, page: PageId) -> int:

@@ -382,5 +382,4 @@ def days_unchanged(source: Source) -> Vector:
             newest = max(newest, document.last_at)
     if np.isnan(changed).all():
         raise UsageError("no page was read yet, so the times of changes are unknown")
-    days: Vector = np.maximum(newest - changed, 0) / _DAY_S
-    return days
+    return np.maximum(newest - changed, 0) / _DAY_S

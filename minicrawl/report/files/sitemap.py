@@ -57,8 +57,7 @@ def _pages(snapshot: Snapshot) -> Pages:
     is_listed[questions.noindex_pages(snapshot.connection)] = False
     is_listed[soft_404s(snapshot)] = False
     counts = np.bincount(snapshot.host_of[is_listed], minlength=1)
-    pages: Pages = np.flatnonzero(is_listed & (snapshot.host_of == counts.argmax()))
-    return pages
+    return np.flatnonzero(is_listed & (snapshot.host_of == counts.argmax()))
 
 
 def _entries(snapshot: Snapshot, pages: Pages) -> Iterator[tuple[str, str]]:
