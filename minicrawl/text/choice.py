@@ -195,7 +195,7 @@ _WORDS = re.compile(r"\w+")
 
 
 def mark_own_article(boxes: list[Box], title: str) -> bool:
-    """Mark the only article with a title of the page, if others have other headings.
+    """Mark the only article with a title of the page, unless all others lack headings.
 
     Below an article, many news sites add the next ones in full, or put another one first:
 
@@ -211,8 +211,6 @@ def mark_own_article(boxes: list[Box], title: str) -> bool:
         if box.tag == "article" and at >= end:
             articles.append(box)
             end = at + box.size
-    if len(articles) <= 1:
-        return False
     own, foreign = list[Box](), 0
     for article in articles:
         headings = [
@@ -224,7 +222,7 @@ def mark_own_article(boxes: list[Box], title: str) -> bool:
             own.append(article)
         elif any(headings):
             foreign += 1
-    if len(own) != 1 or not foreign:
+    if len(own) != 1 or (len(articles) > 1 and not foreign):
         return False
     own[0].hint = hints.OWN
     return True

@@ -150,6 +150,9 @@ def test_of_several_articles_that_with_the_title_of_the_page_is_its_main_text(ow
         f"{OTHER} {own}.",
     ]
     assert len(lines(f"<title>The Paper</title>{stories}")) == 9
+    others = stories.replace("<article>", "<div>").replace("</article>", "</div>")
+    story = f"<article><h1>{TEA}</h1><p>{THIRD}<p>{THIRD}</article>"
+    assert lines(f"<title>{TEA}</title>{story}{others}") == [TEA, THIRD, THIRD]
 
 
 def test_footers_and_cookie_notices_are_no_main_text_however_long_they_are() -> None:
