@@ -44,10 +44,11 @@ Reach = Callable[[str], bool]
 def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
     """Return True if the last segment of the path may be the name of a page."""
     path, query, _ = url.partition("?")
-    name = path.rpartition("/")[2]
-    stem, _, ending = name.rpartition(".")
-    extension = ending.lower()
-    if not stem or extension not in not_html:
+    extension = path.rpartition(".")[2].lower()
+    if extension not in not_html:  # as of nearly all URLs
+        return True
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    if not stem:
         return True
     if extension in PROGRAMS and (_TITLE in path or (extension == "exe" and query)):
         return True

@@ -11,9 +11,11 @@ waits again when a shorter path to it is found, or when the scope becomes wider.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import SkipReason
+from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
@@ -21,6 +23,16 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
+
+
+class _MetHost(NamedTuple):
+    """A host of new pages, as far as it decides about all of them."""
+
+    host: Host | None
+    is_reached: bool
+    has_sitemaps: bool
+    trouble: State | None
+    has_rules: bool
 
 
 @dataclass(slots=True)
@@ -34,37 +46,45 @@ class MetPages:
 
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
-        refused, reached = defaultdict[State, list[int]](list), dict[int, bool]()
-        urls, clock = self.recorder.frontier.urls, self.onboarding.requests.clock
-        depth, host_of, origins = urls.depth, urls.host_of, urls.origins
-        now, depths, sitemaps = clock.now(), self.depths, self.onboarding.sitemaps.named
+        refused, hosts = defaultdict[State, list[int]](list), dict[int, _MetHost]()
+        depth, host_of = self.recorder.frontier.urls.depth, self.recorder.frontier.urls.host_of
         for page in new:
             if not depth[page]:
                 continue
             host_id = host_of[page]
-            if host_id not in reached:
-                reached[host_id] = self.gate.reaches(origins[host_id])
+            if (met := hosts.get(host_id)) is None:
+                met = hosts[host_id] = self._met(host_id)
             # The first two reasons are those of most pages, and do not need the URL.
-            if not reached[host_id]:
+            if not met.is_reached:
                 refused[State.SCOPE].append(page)
-            elif depths is not None and depths.is_too_far(page):
+            elif self.depths is not None and self.depths.is_too_far(page):
                 refused[State.DEPTH].append(page)
-            elif host_id in sitemaps:  # a page has to lead to those that wait
+            elif met.has_sitemaps:  # a page has to lead to those that wait
                 continue
-            elif (reason := self._refusal(page, host_id, now)) is not None:
+            elif (reason := self._refusal(page, met)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
-                    today = clock.today()
+                    today = self.onboarding.requests.clock.today()
                     row = FetchRow(page, today, NOT_ASKED, None, 0, 0.0, reason.detail)
                     self.recorder.record(row)
         for state, pages in refused.items():
             self.recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
-    def _refusal(self, page: PageId, host_id: int, now: float) -> SkipReason | None:
-        url, host = self.recorder.pages.url_of(page), self.onboarding.requests.hosts.get(host_id)
-        state, robots = self.gate.refusal(url, 0, host.pages if host else 0), self.onboarding.robots
-        if state is None and host is not None:
-            state = host.trouble_at(now)
-            if state is None and robots.known(host) is not None:
-                return robots.refusal(host, url)
+    def _met(self, host_id: int) -> _MetHost:
+        requests, origin = self.onboarding.requests, self.recorder.frontier.urls.origins[host_id]
+        host = requests.hosts.get(host_id)
+        return _MetHost(
+            host,
+            self.gate.reaches(origin),
+            host_id in self.onboarding.sitemaps.named,
+            None if host is None else host.trouble_at(requests.clock.now()),
+            host is not None and self.onboarding.robots.known(host) is not None,
+        )
+
+    def _refusal(self, page: PageId, met: _MetHost) -> SkipReason | None:
+        url, host = self.recorder.pages.url_of(page), met.host
+        pages, is_within = 0 if host is None else host.pages, self.gate.takes_whole_hosts
+        state = self.gate.refusal(url, 0, pages, is_within=is_within) or met.trouble
+        if state is None and host is not None and met.has_rules:
+            return self.onboarding.robots.refusal(host, url)
         return None if state is None else SkipReason(state)

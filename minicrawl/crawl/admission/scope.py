@@ -42,6 +42,9 @@ class ScopeGate:
         self._led_to: list[str] = []
         self.has_widened = False
         """True if the scope has become wider since this was set to False."""
+        is_by_host = scope.scope in (_ANY, *_OF_HOSTS)
+        self.takes_whole_hosts = is_by_host and not (scope.allow or scope.deny or gone)
+        """True if the scope has all pages of the hosts that it reaches."""
         self._max_depth = scope.max_depth
         self._per_host = scope.per_host_pages
 
@@ -56,15 +59,21 @@ class ScopeGate:
         return folders((*self._folders, *self._led_to)) if self._folders else []
 
     def refusal(
-        self, url: str, depth: int, pages_of_host: int, *, is_seed: bool = False
+        self,
+        url: str,
+        depth: int,
+        pages_of_host: int,
+        *,
+        is_seed: bool = False,
+        is_within: bool = False,
     ) -> State | None:
-        """Return why the page is refused, or None."""
+        """Return why the page is refused, or None; `is_within`: the scope has its whole host."""
         types, endings = self._types, self._endings
         if is_seed:  # of a seed, and of the pages that it redirects to, more types are read
             types, endings = self._of_seeds, self._endings_of_seeds
         if not may_be_wanted(url, types, endings):
             return State.TYPE
-        if not self._is_within(url):
+        if not (is_within or self._is_within(url)):
             return State.SCOPE
         if self._accept is not None and not self._accept(url):
             return State.SCOPE
@@ -97,10 +106,9 @@ class ScopeGate:
         return State.SCOPE if is_refused else None
 
     def _is_within(self, url: str) -> bool:
-        is_reached = self._rules.allows(url) or self._wider.allows(url)
         return (
-            is_reached
-            and not self._gone.covers(url)
+            (self._rules.allows(url) or self._wider.allows(url))
+            and not (self._gone and self._gone.covers(url))
             and (self._filter is None or self._filter(url))
         )
 

@@ -255,7 +255,7 @@ class Dispatcher:
             slots.wait(host.id, standing)
         elif is_known:
             self._onboarding.sitemaps.begin_page(host)
-            return self._page_turns.begin(turn, now)
+            return self._page_turns.begin(turn, now, standing)
         else:
             self._leases.give_back(turn.lease)
             return self._host_turns.begin(host, self._rank(turn, is_strange=True), now)

@@ -53,16 +53,14 @@ class SideRequests:
         self._keeps = bool(recorder.keeping) and settings.storing.keeps_failures
         self._waiting: set[asyncio.Future[None]] = set()
         self._of_pages: set[asyncio.Future[None]] = set()
-        self.waiting_to_be_read = 0
-        """Number of turns that wait for a parser."""
+        self.waiting_to_be_read = self.idle = 0
+        """Numbers of turns that wait for a parser, and of turns without a slot."""
 
-    @property
-    def idle(self) -> int:
-        """Number of turns without a slot; a few that wait for a parser keep theirs."""
-        idle = len(self._waiting)
-        if self.waiting_to_be_read:
-            idle += max(self.waiting_to_be_read - self.hosts.politeness.concurrency // 4, 0)
-        return idle
+    def count_idle(self) -> None:
+        """Count the turns without a slot anew; a few that wait for a parser keep theirs."""
+        # Whenever the number may have changed: it is looked at ten times a page.
+        kept = self.hosts.politeness.concurrency // 4
+        self.idle = len(self._waiting) + max(self.waiting_to_be_read - kept, 0)
 
     @property
     def waiting(self) -> int:
@@ -73,11 +71,13 @@ class SideRequests:
     def reading(self) -> Iterator[None]:
         """Count the turn as idle: it waits for a parser and holds no request."""
         self.waiting_to_be_read += 1
+        self.count_idle()
         self.notify()
         try:
             yield
         finally:
             self.waiting_to_be_read -= 1
+            self.count_idle()
 
     async def locate(self, host: Host) -> Refused | Failed | None:
         """Find the address of the host. Return why it has none, if so."""
@@ -162,6 +162,7 @@ class SideRequests:
                 return
             called = asyncio.get_running_loop().create_future()
             waiting.add(called)
+            self.count_idle()
             self.hosts.queue_side_request(host, partial(self._call, host, called))
             if is_ready:
                 self.hosts.wait_for_room(host, now)
@@ -176,6 +177,7 @@ class SideRequests:
                 raise
             finally:
                 waiting.discard(called)
+                self.count_idle()
 
     def leave(self) -> None:
         """Cancel all waiting requests."""

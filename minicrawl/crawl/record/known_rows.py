@@ -29,7 +29,7 @@ from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.page_columns import Numbers
 from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
-from minicrawl.store.records import DocumentRow, UrlRow
+from minicrawl.store.records import DocumentRow
 
 Homes = dict[int, tuple[int, str]]
 """Host and path of each page."""
@@ -105,21 +105,18 @@ class StoredPages:
         """Returns those sent to a shard after a batch, by committed steps up to one."""
 
     def url_of(self, page: PageId) -> str:
-        if recent := self.frontier.urls.url_of(page):
-            return recent
         row = self._rows.urls.get(page)
-        return tables.url_of(self._reader, page) if row is None else self._url(row)
+        if row is not None:
+            return self.frontier.urls.origins[row.host] + row.path
+        return self.frontier.urls.url_of(page) or tables.url_of(self._reader, page)
 
     def urls_at(self, pages: Sequence[int]) -> Mapping[int, str]:
         origins, new = self.frontier.urls.origins, self._rows.urls
         rows = tables.paths(self._reader, pages)
         urls = {page: origins[host] + path for page, host, path in rows}
         if len(urls) < len(pages):
-            urls |= {page: self._url(new[page]) for page in pages if page in new}
+            urls |= {page: self.url_of(page) for page in pages if page in new}
         return urls
-
-    def _url(self, row: UrlRow) -> str:
-        return self.frontier.urls.origins[row.host] + row.path
 
     def document(self, page: PageId) -> DocumentRow | None:
         document = self._rows.documents.get(page)

@@ -122,6 +122,7 @@ class CrawlSteering:
         if after.politeness != before.politeness:
             change_delays(self._parts.hosts, after, context.clock.now())
             self._parts.slots.resize(after.politeness)
+            self._parts.side_requests.count_idle()
         if {"max-rate", "hours"} & changed.keys():
             change_pace(self._parts.hosts, after.politeness, context.clock)
         if "small-edge" in changed:

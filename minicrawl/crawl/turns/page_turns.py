@@ -52,9 +52,8 @@ class PageTurns:
         self.under_way = 0
         self._unscored = 0
 
-    def begin(self, turn: Turn, now: float) -> Coroutine[None, None, None]:
+    def begin(self, turn: Turn, now: float, standing: Standing) -> Coroutine[None, None, None]:
         host, lease = turn.host, turn.lease
-        standing = Standing.of(host)
         self.under_way += 1
         if not lease.again:
             host.pages += 1

@@ -86,7 +86,7 @@ class ByHost:
             # Each host has one valid entry, its front; every other entry of its pages is an old
             # front.
             if entry == queue.front:
-                if not self._eligible.is_current(entry):
+                if self._eligible.renewed(entry) != entry:
                     self._show(queue)
                 elif self._has_room(queue.host):
                     page = entry & PAGE

@@ -70,7 +70,7 @@ class EligibleItems(EligiblePages):
         return max(self._siblings.host_of, default=-1) + 1
 
     def is_eligible(self, page: PageId) -> bool:
-        # Without the columns: this and `is_current` are called several times a page.
+        # Without the columns: this and `renewed` are called several times a page.
         if page in self.leased:
             return False
         flag = self._flags[page] if page < LONE else self._siblings.ledger.flags[page - LONE]
@@ -94,21 +94,26 @@ class EligibleItems(EligiblePages):
                 best = entry
         return best
 
-    def is_current(self, entry: int) -> bool:
-        """Return True if a group's entry is up to date, or a lone page's entry is not too high.
+    def renewed(self, entry: int) -> int | None:
+        """Return the entry of a group with its present key, or of a lone page with a lower one.
 
         A lone page may have received cash since it was last offered. It is offered again at the
         next look at gifts, and its old entry must stay in the queue until then.
         """
         item = entry & PAGE
-        if not self.is_eligible(item):
-            return False
-        key = (item - entry) >> 32
+        if item in self.leased:
+            return None
         if item < LONE:
-            is_current = key == self._keys[item]
+            if self._flags[item] != WAITING:
+                return None
+            present = item - (self._keys[item] << 32)
+        elif self._siblings.ledger.flags[item - LONE] != UNREAD:
+            return None
         else:
-            is_current = key <= lone_key(self._siblings, item - LONE)
-        return is_current or (self._siblings.holds_back and self.is_outdated(self.host_of[item]))
+            present = max(item - (lone_key(self._siblings, item - LONE) << 32), entry)
+        if present != entry and self._siblings.holds_back and self.is_outdated(self.host_of[item]):
+            return entry
+        return present
 
     def is_outdated(self, host: int) -> bool:
         """Return True if the host's multiplier has changed since its groups were keyed."""

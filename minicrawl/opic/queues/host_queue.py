@@ -59,10 +59,10 @@ class EligiblePages:
     def is_eligible(self, page: PageId) -> bool:
         return self.flags[page] == self.pool and page not in self.leased
 
-    def is_current(self, entry: int) -> bool:
-        """Return True if the entry's page may be taken and still has the same key."""
+    def renewed(self, entry: int) -> int | None:
+        """Return the entry with the present key of its page; None if that may not be taken."""
         page = entry & PAGE
-        return self.is_eligible(page) and (page - entry) >> 32 == self.keys[page]
+        return page - (self.keys[page] << 32) if self.is_eligible(page) else None
 
     def best_of_few(self, pages: Iterable[int]) -> int | None:
         """Return the best entry of a few pages. Arrays would take longer."""
@@ -164,18 +164,18 @@ class HostQueue:
                 return eligible.best_of_few(pages) if len(pages) <= _FEW else self._richest()
             self._candidates = []
             self._put_floor(_NO_PAGE)
-        eligible = self._eligible
+        renewed, stale = self._eligible.renewed, None
         while self._candidates or self._refill():
             candidates, entry = self._candidates, self._candidates[0]
-            if eligible.is_current(entry):
+            if entry == stale:  # offered again with the same key
+                heappop(candidates)
+                continue
+            present, stale = renewed(entry), entry
+            if present == entry:
                 return entry
             # A page whose key has fallen stays: nobody else may offer it before the queue is empty.
-            page = entry & PAGE
-            if (
-                eligible.is_eligible(page)
-                and (entry := page - (eligible.keys[page] << 32)) <= self._floor
-            ):
-                heapreplace(candidates, entry)
+            if present is not None and present <= self._floor:
+                heapreplace(candidates, present)
             else:
                 heappop(candidates)
         return None

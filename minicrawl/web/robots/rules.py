@@ -69,7 +69,7 @@ class Rules:
 
     def allows(self, url: str) -> bool:
         """Return True if a canonical URL of this host may be requested."""
-        return self._matcher.allows(_target(url))
+        return not self.forbidden or self._matcher.allows(_target(url))
 
     def preferences(self, url: str) -> Iterator[Preference]:
         """Yield the usage preferences of the host for a page."""
