@@ -115,7 +115,6 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     A damaged value can make any code fail in any way, so the store is audited after such an error.
     Without damage, the error is a bug in minicrawl and is raised unchanged.
     """
-    from minicrawl.report.integrity.audit import audit
     from minicrawl.store.trouble import translating_sqlite_errors
 
     try:
@@ -126,6 +125,8 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     except (MinicrawlError, click.ClickException, click.Abort, click.exceptions.Exit, OSError):
         raise
     except Exception as error:
+        from minicrawl.report.integrity.audit import audit  # deferred: most stores are whole
+
         try:
             wrong = audit(store).wrong if store.is_file() else []
         except MinicrawlError as trouble:

@@ -8,6 +8,7 @@ counts revisits, so a few updates would use it up.
 """
 
 import asyncio
+import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -29,13 +30,14 @@ from minicrawl.cli.companions import (
 )
 from minicrawl.cli.crawl.seeds import seeds_of
 from minicrawl.cli.options import (
+    NOTIFY_SECRET,
     CommandWithSettings,
     Number,
     graph_of_option,
     loaded_options,
     naming,
 )
-from minicrawl.config import Loaded, Scope
+from minicrawl.config import Loaded, Scope, Settings
 from minicrawl.config.table import BY_NAME, TABLE
 from minicrawl.config.values.kinds import PATTERN, TIME, InvalidValue
 from minicrawl.config.values.networks import has_login, hidden_login, without_login, without_logins
@@ -153,14 +155,13 @@ def crawl(
     stdin. Run the same command again to resume the crawl; SEEDS are then optional.
     """
     del options  # the session and the companions take theirs from the context
-    from minicrawl.cli.crawl.notices import refuse_without_secret
     from minicrawl.cli.crawl.session import RunOptions, Session
 
     given, arguments = context.params, context.meta[_ARGUMENTS]
     request = CrawlRequest(loaded, given, resume_command(arguments))
     _refuse_conflicts(request)
     _warn_of_logins(loaded, seeds)
-    refuse_without_secret(loaded.settings)
+    _refuse_unsigned(loaded.settings)
     if any(companion.crawls_instead(request) for companion in companions()):
         return
     with ExitStack() as stack:
@@ -242,6 +243,12 @@ def _refuse_conflicts(request: CrawlRequest) -> None:
         raise click.UsageError("--fresh and --resume cannot be combined")
     if given["log_keep"] is not None and not given["log_file"]:
         raise click.UsageError("--log-keep needs --log-file")
+
+
+def _refuse_unsigned(settings: Settings) -> None:
+    """Raise UsageError if documents are to be posted that could not be signed."""
+    if settings.network.notify and not os.environ.get(NOTIFY_SECRET):
+        raise UsageError(f"--notify needs {NOTIFY_SECRET}, the secret that signs what is posted")
 
 
 def _warn_of_logins(loaded: Loaded, seeds: Sequence[str]) -> None:
@@ -360,7 +367,6 @@ def update(
     again: at least once a week, sooner if they have just failed. The limit of pages is that of the
     last `crawl`. Run the same command every night, and list the pages with `minicrawl changes`.
     """
-    from minicrawl.cli.crawl.notices import refuse_without_secret
     from minicrawl.cli.crawl.session import RunOptions, Session
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
@@ -369,7 +375,7 @@ def update(
     if not store.exists():
         raise UsageError(_NO_STORE.format(store))
     _warn_of_logins(loaded, ())
-    refuse_without_secret(loaded.settings)
+    _refuse_unsigned(loaded.settings)
     with reading(store) as connection:
         counters = tables.counters(connection)
         if tables.settings(connection).get("deterministic"):

@@ -24,7 +24,6 @@ from uuid import uuid4
 from minicrawl.cli.options import NOTIFY_SECRET
 from minicrawl.cli.output import as_json
 from minicrawl.config import Settings
-from minicrawl.errors import UsageError
 from minicrawl.fetch.fetcher import HttpFetcher
 from minicrawl.fetch.reach import network_with_proxies
 from minicrawl.model import Request, Response, Want
@@ -42,12 +41,6 @@ _MOST_ROWS = 100
 _MOST_WAITING = 100
 NOTICES = "-notices"
 """Suffix of the file with the documents that wait."""
-
-
-def refuse_without_secret(settings: Settings) -> None:
-    """Raise UsageError if documents are to be posted that could not be signed."""
-    if settings.network.notify and not os.environ.get(NOTIFY_SECRET):
-        raise UsageError(f"--notify needs {NOTIFY_SECRET}, the secret that signs what is posted")
 
 
 def notify(settings: Settings, run: Mapping[str, object], at: float) -> str:

@@ -23,7 +23,6 @@ from minicrawl.cli.companions import companions
 from minicrawl.cli.crawl.display import Lines, display
 from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed, as_line
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
-from minicrawl.cli.crawl.notices import notify
 from minicrawl.cli.crawl.watching import GraphKey, Hear, may_hear_keys, watched
 from minicrawl.cli.larger_budget import with_larger_budget
 from minicrawl.cli.options import naming
@@ -130,6 +129,8 @@ class Session:
             for name, value in self._facts():
                 self._print(f"  {name:<{_LABEL}}{value}")
         if self._crawl.settings.network.notify:
+            from minicrawl.cli.crawl.notices import notify  # deferred: it imports reports
+
             run = {"event": self._options.kind} | self._result(self._reason)
             if why := notify(self._crawl.settings, run, time.time()):
                 self._print(f"--notify: {why}")
