@@ -189,8 +189,7 @@ class RecentUrls:
 
     def url_of(self, page: PageId) -> str | None:
         """Return the URL of the page if it is still in the ring, or None."""
-        ring, slot = self._ring, page % self._most_places
-        begin = self._places[slot] if slot < len(self._places) else 0
+        ring, begin = self._ring, self._place(page)
         if not ring.startswith(b"\xff", begin):
             return None
         end = ring.index(b"\xfe", begin)

@@ -48,11 +48,10 @@ def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
     if extension not in not_html:  # as of nearly all URLs
         return True
     stem = path.rpartition("/")[2].rpartition(".")[0]
-    if not stem:
-        return True
     if extension in PROGRAMS and (_TITLE in path or (extension == "exe" and query)):
         return True
-    return ":" in stem or "%3a" in stem.lower()  # a wiki's page about a file: "File:Cat.jpg"
+    # A colon as in a wiki's page about a file: "File:Cat.jpg".
+    return not stem or ":" in stem or "%3a" in stem.lower()
 
 
 def _on_a_site(seeds: Iterable[str]) -> Reach:

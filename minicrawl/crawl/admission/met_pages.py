@@ -9,13 +9,12 @@ waits again when a shorter path to it is found, or when the scope becomes wider.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
 
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import SkipReason
-from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
@@ -23,16 +22,9 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
+from minicrawl.web.robots.rules import ALLOW_ALL
 
-
-class _MetHost(NamedTuple):
-    """A host of new pages, as far as it decides about all of them."""
-
-    host: Host | None
-    is_reached: bool
-    has_sitemaps: bool
-    trouble: State | None
-    has_rules: bool
+_OUTSIDE, _TOO_FAR = SkipReason(State.SCOPE), SkipReason(State.DEPTH)
 
 
 @dataclass(slots=True)
@@ -46,22 +38,10 @@ class MetPages:
 
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
-        refused, hosts = defaultdict[State, list[int]](list), dict[int, _MetHost]()
+        refused, judge = defaultdict[State, list[int]](list), cache(self._judge)
         depth, host_of = self.recorder.frontier.urls.depth, self.recorder.frontier.urls.host_of
         for page in new:
-            if not depth[page]:
-                continue
-            host_id = host_of[page]
-            if (met := hosts.get(host_id)) is None:
-                met = hosts[host_id] = self._met(host_id)
-            # The first two reasons are those of most pages, and do not need the URL.
-            if not met.is_reached:
-                refused[State.SCOPE].append(page)
-            elif self.depths is not None and self.depths.is_too_far(page):
-                refused[State.DEPTH].append(page)
-            elif met.has_sitemaps:  # a page has to lead to those that wait
-                continue
-            elif (reason := self._refusal(page, met)) is not None:
+            if depth[page] and (reason := judge(host_of[page])(page)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
                     today = self.onboarding.requests.clock.today()
@@ -70,21 +50,28 @@ class MetPages:
         for state, pages in refused.items():
             self.recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
-    def _met(self, host_id: int) -> _MetHost:
-        requests, origin = self.onboarding.requests, self.recorder.frontier.urls.origins[host_id]
-        host = requests.hosts.get(host_id)
-        return _MetHost(
-            host,
-            self.gate.reaches(origin),
-            host_id in self.onboarding.sitemaps.named,
-            None if host is None else host.trouble_at(requests.clock.now()),
-            host is not None and self.onboarding.robots.known(host) is not None,
-        )
+    def _judge(self, host_id: int) -> Callable[[PageId], SkipReason | None]:
+        """Return the function that judges new pages of this host."""
+        gate, depths, requests = self.gate, self.depths, self.onboarding.requests
+        if not gate.reaches(self.recorder.frontier.urls.origins[host_id]):
+            return lambda _page: _OUTSIDE
+        url_of, robots = self.recorder.pages.url_of, self.onboarding.robots
+        has_sitemaps = host_id in self.onboarding.sitemaps.named
+        host, trouble, pages, rules = requests.hosts.get(host_id), None, 0, None
+        if host is not None:
+            trouble, pages = host.trouble_at(requests.clock.now()), host.pages
+            rules = robots.known(host)
+        may_forbid = rules not in (None, ALLOW_ALL)
 
-    def _refusal(self, page: PageId, met: _MetHost) -> SkipReason | None:
-        url, host = self.recorder.pages.url_of(page), met.host
-        pages, is_within = 0 if host is None else host.pages, self.gate.takes_whole_hosts
-        state = self.gate.refusal(url, 0, pages, is_within=is_within) or met.trouble
-        if state is None and host is not None and met.has_rules:
-            return self.onboarding.robots.refusal(host, url)
-        return None if state is None else SkipReason(state)
+        def refusal(page: PageId) -> SkipReason | None:
+            if depths is not None and depths.is_too_far(page):
+                return _TOO_FAR
+            if has_sitemaps:  # a page has to lead to those that wait
+                return None
+            url = url_of(page)
+            state = gate.refusal(url, 0, pages, is_within=gate.takes_whole_hosts) or trouble
+            if state is not None:
+                return SkipReason(state)
+            return None if host is None or not may_forbid else robots.refusal(host, url)
+
+        return refusal

@@ -42,8 +42,8 @@ class ScopeGate:
         self._led_to: list[str] = []
         self.has_widened = False
         """True if the scope has become wider since this was set to False."""
-        is_by_host = scope.scope in (_ANY, *_OF_HOSTS)
-        self.takes_whole_hosts = is_by_host and not (scope.allow or scope.deny or gone)
+        by_host = scope.scope == _ANY or scope.scope in _OF_HOSTS
+        self.takes_whole_hosts = by_host and not (scope.allow or scope.deny or gone)
         """True if the scope has all pages of the hosts that it reaches."""
         self._max_depth = scope.max_depth
         self._per_host = scope.per_host_pages

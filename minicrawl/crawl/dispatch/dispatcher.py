@@ -54,7 +54,8 @@ class Dispatcher:
             parts.introducer,
             resolve_targets(context.settings),
         )
-        self._leases.queue.limit(self._has_room)
+        self._leases.queue.limit(self._look_for_room)
+        self._room_for: tuple[int, Standing] | None = None  # host that has room for its lease
         self._tasks: set[asyncio.Task[None]] = set()
         self._fetched_before = int(context.recorder.counters.number("fetched"))
         self.paused_until: float | None = None
@@ -150,6 +151,7 @@ class Dispatcher:
     def _next_turn(self, now: float, until: float) -> Coroutine[None, None, None] | None:
         """Return the next turn, if one is found before `until`, a moment of `perf_counter`."""
         for _ in range(CLOSED_AT_ONCE):
+            self._room_for = None
             lease = self._leases.next()
             if lease is None:
                 if self._slots.resume_one():
@@ -251,7 +253,7 @@ class Dispatcher:
             hosts.wait_for_room(host, now, self._rank(turn, is_strange=not is_known))
         elif host.shared.to_render or not hosts.may_be_asked(host, now):
             hosts.resume_when_ready(host, now)
-        elif not slots.has_room(host.id, standing):
+        elif self._room_for != (host.id, standing) and not slots.has_room(host.id, standing):
             slots.wait(host.id, standing)
         elif is_known:
             self._onboarding.sitemaps.begin_page(host)
@@ -262,7 +264,7 @@ class Dispatcher:
         self._leases.give_back(turn.lease)
         return None
 
-    def _has_room(self, host_id: int) -> bool:
+    def _look_for_room(self, host_id: int) -> bool:
         """Return False if the host waits for a slot now, and for nothing else.
 
         Asked before a page is leased: if another slot is free, the page would be given back.
@@ -274,6 +276,7 @@ class Dispatcher:
         is_known = host.shared.answers or self._onboarding.is_known(host)
         standing = Standing.of(host, is_known=is_known)
         if slots.has_room(host_id, standing):
+            self._room_for = host_id, standing
             return True
         now = self._clock.now()
         may_be_asked = hosts.has_room(host, now) and hosts.may_be_asked(host, now)

@@ -53,19 +53,14 @@ class SideRequests:
         self._keeps = bool(recorder.keeping) and settings.storing.keeps_failures
         self._waiting: set[asyncio.Future[None]] = set()
         self._of_pages: set[asyncio.Future[None]] = set()
-        self.waiting_to_be_read = self.idle = 0
-        """Numbers of turns that wait for a parser, and of turns without a slot."""
+        self.waiting = self.waiting_to_be_read = self.idle = 0
+        """Numbers of turns that wait for a host or for a parser, and of turns without a slot."""
 
     def count_idle(self) -> None:
         """Count the turns without a slot anew; a few that wait for a parser keep theirs."""
-        # Whenever the number may have changed: it is looked at ten times a page.
-        kept = self.hosts.politeness.concurrency // 4
-        self.idle = len(self._waiting) + max(self.waiting_to_be_read - kept, 0)
-
-    @property
-    def waiting(self) -> int:
-        """Number of turns that wait for a host."""
-        return len(self._waiting)
+        # When the number may have changed, as it is looked at ten times a page.
+        self.waiting, kept = len(self._waiting), self.hosts.politeness.concurrency // 4
+        self.idle = self.waiting + max(self.waiting_to_be_read - kept, 0)
 
     @contextmanager
     def reading(self) -> Iterator[None]:

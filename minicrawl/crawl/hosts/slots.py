@@ -37,8 +37,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import islice
-from math import inf
+from itertools import islice, takewhile
 
 from minicrawl.config import Politeness
 from minicrawl.crawl.hosts.host import Host
@@ -102,24 +101,17 @@ class FamilyShares:
     def __init__(self) -> None:
         self.in_use = Counter[int]()
         self._lately, self._before = set[int](), set[int]()
-        self._slots = self._active = 0
-        self._part = inf
+        self._active = 0
 
-    def is_over(self, family: int) -> bool:
+    def is_over(self, family: int, slots: int) -> bool:
         """Return whether the family has its equal part of the slots, or more."""
-        return self.in_use.get(family, 0) >= self._part
-
-    def divide(self, slots: int) -> None:
-        """Divide so many slots among the families; a single one may have all of them."""
-        self._slots = slots
-        self._part = max(1, slots // self._active) if self._active > 1 else inf
+        return self._active > 1 and self.in_use.get(family, 0) >= max(1, slots // self._active)
 
     def note(self, family: int) -> None:
         """Note that the family wants a slot."""
         if family not in self._lately:
             self._lately.add(family)
             self._active += family not in self._before
-            self.divide(self._slots)
 
     def take(self, family: int) -> None:
         self.note(family)
@@ -134,7 +126,6 @@ class FamilyShares:
         """Forget the families that wanted no slot in the last period."""
         self._before, self._lately = self._lately, set(self.in_use)
         self._active = len(self._before | self._lately)
-        self.divide(self._slots)
 
 
 class RequestSlots:
@@ -149,9 +140,9 @@ class RequestSlots:
     ) -> None:
         """Set up; `families` returns the seed that led to a host, and the family within that."""
         self._turns, self._resume, self._families = turns, resume, families
-        self._of_seeds, self._of_families = FamilyShares(), FamilyShares()
         self.resize(politeness)
         self._under_way = self._silent = self._strange = 0
+        self._of_seeds, self._of_families = FamilyShares(), FamilyShares()
         self._period_ends_at = 0.0
         self._has_proven = self._had_proven = False
         """Whether proven hosts had requests in this period, and in the last one."""
@@ -166,8 +157,6 @@ class RequestSlots:
     def resize(self, politeness: Politeness) -> None:
         """Change the number of slots to that of these settings."""
         self._most = politeness.concurrency
-        self._of_seeds.divide(self._most)
-        self._of_families.divide(self._most)
         self._reserved = int(self._most * RESERVED) or int(self._most >= _FEW)
         self._most_strange = MOST_WAITING * self._most
         self._most_silent = max(1, int(self._most * politeness.silent_share))
@@ -178,11 +167,11 @@ class RequestSlots:
 
     def has_room(self, host: int, standing: Standing) -> bool:
         """Return whether a request to the host may begin."""
-        room = self._room(standing)
+        room, most = self._room(standing), self._most
         if not 0 < room <= self._reserved:
             return room > 0
         seed, family = self._families(host)
-        return not (self._of_seeds.is_over(seed) or self._of_families.is_over(family))
+        return not (self._of_seeds.is_over(seed, most) or self._of_families.is_over(family, most))
 
     def _room(self, standing: Standing) -> int:
         """Return how many requests to such hosts may begin, in reserved slots, too."""
@@ -292,9 +281,9 @@ class RequestSlots:
             return None
         takes_all = room > self._reserved
         for seed, families in self._waiting[standing].items():
-            if takes_all or not self._of_seeds.is_over(seed):
+            if takes_all or not self._of_seeds.is_over(seed, self._most):
                 for family in families:
-                    if takes_all or not self._of_families.is_over(family):
+                    if takes_all or not self._of_families.is_over(family, self._most):
                         return seed, family
         return None
 
@@ -330,9 +319,7 @@ class RequestSlots:
 
     def give_up_silent(self, now: float) -> None:
         """End first requests without an answer, one for each host that was never asked."""
-        if not self._unasked:
-            return
-        for slot in tuple(islice(self._dispensable(), self._unasked)):
+        for slot in tuple(islice(self._dispensable(), self._unasked)) if self._unasked else ():
             if slot.began + SILENT_S <= now:
                 self._give_up(slot)
                 del self._first[slot]
@@ -343,7 +330,7 @@ class RequestSlots:
         if not waiting or self._next(Standing.UNASKED) is not None:
             return
         # A family that has its part already takes the slots of its own hosts alone.
-        is_short = any(not self._of_seeds.is_over(seed) for seed in waiting)
+        is_short = any(not self._of_seeds.is_over(seed, self._most) for seed in waiting)
         for slot in self._first:
             if is_short or slot.seed in waiting:
                 yield slot
@@ -366,10 +353,5 @@ class RequestSlots:
 
     def _slow(self, now: float) -> list[RequestSlot]:
         """Return the slow requests that can be ended, oldest first."""
-        slow = []
-        for slot in self._others:
-            if slot.began + SLOW_S > now:
-                break
-            if slot.give_up is not None:
-                slow.append(slot)
-        return slow
+        slow = takewhile(lambda slot: slot.began + SLOW_S <= now, self._others)
+        return [slot for slot in slow if slot.give_up is not None]

@@ -245,11 +245,7 @@ class Refinement:
         # has changed, so the median leaves cash only near changes; the mean leaves a sum of 0. A
         # length of 0 ignores ranks that are of no use.
         dividends = (start - handed)[flow.givers]
-        levels: tuple[np.float64, ...] = ()
-        if givers := len(dividends):
-            # The median. That of numpy imports a package that nothing else needs.
-            middle = [givers - 1 >> 1, givers >> 1]
-            levels = np.partition(dividends, middle)[middle].mean(), dividends.mean()
+        levels = (np.median(dividends), dividends.mean()) if len(dividends) else ()
         laps = [
             0.0,
             *(1 / flow.pages / level for level in levels if level * flow.pages > _ROUNDING),

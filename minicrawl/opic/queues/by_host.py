@@ -31,10 +31,8 @@ class ByHost:
     def enqueue(self, pages: Iterable[int]) -> None:
         keys, host_of = self._eligible.keys, self._eligible.host_of
         for page in pages:
-            queue = self._queue(host_of[page])
-            queue.pages.append(page)
-            if (entry := queue.offer(page, keys[page])) is not None:
-                self._push(entry)
+            self._queue(host_of[page]).pages.append(page)
+            self.offer_one(page, host_of[page], keys[page])
 
     def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
         """Enqueue large blocks of pages, in ascending order."""
@@ -75,8 +73,7 @@ class ByHost:
         ).nonzero()
         columns = (column[above].tolist() for column in (pages, hosts, keys))
         for page, host, key in zip(*columns, strict=True):
-            if (entry := self._queues[host].offer(page, key)) is not None:
-                self._push(entry)
+            self.offer_one(page, host, key)
 
     def take(self) -> int | None:
         """Lease and return the richest page and its host; None if no ready host has a page."""
@@ -88,13 +85,11 @@ class ByHost:
             if entry == queue.front:
                 if self._eligible.renewed(entry) != entry:
                     self._show(queue)
-                elif self._has_room(queue.host):
-                    page = entry & PAGE
-                    self._eligible.leased.add(page)
-                    self._pause(queue)
-                    return page
                 else:
                     self._pause(queue)
+                    if self._has_room(queue.host):
+                        self._eligible.leased.add(entry & PAGE)
+                        return entry & PAGE
         return None
 
     def limit(self, has_room: Callable[[int], bool]) -> None:

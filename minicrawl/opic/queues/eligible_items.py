@@ -101,14 +101,10 @@ class EligibleItems(EligiblePages):
         next look at gifts, and its old entry must stay in the queue until then.
         """
         item = entry & PAGE
-        if item in self.leased:
+        if not self.is_eligible(item):
             return None
         if item < LONE:
-            if self._flags[item] != WAITING:
-                return None
             present = item - (self._keys[item] << 32)
-        elif self._siblings.ledger.flags[item - LONE] != UNREAD:
-            return None
         else:
             present = max(item - (lone_key(self._siblings, item - LONE) << 32), entry)
         if present != entry and self._siblings.holds_back and self.is_outdated(self.host_of[item]):

@@ -82,8 +82,10 @@ def factor_of(siblings: Siblings, group: int) -> float:
         factor *= ((PRIOR + of.revealed[group] / means.mean_revealed) / weight) ** (
             REVEALED * means.relevance
         )
-    factor = siblings.budgets.hold_back(of.host[group], factor)
-    return _in_parts(factor * live_share(siblings, group, of.host[group]))
+    if siblings.holds_back or of.dead[group]:
+        factor = siblings.budgets.hold_back(of.host[group], factor)
+        factor *= live_share(siblings, group, of.host[group])
+    return float(round(factor * PARTS))
 
 
 def factors_of(siblings: Siblings, groups: Numbers) -> Floats:
@@ -115,10 +117,6 @@ def lone_factors(siblings: Siblings, hosts: Pages) -> Floats:
     return np.rint(factors * siblings.live.of_many(hosts) * PARTS)
 
 
-def _in_parts(factor: float) -> float:
-    return float(round(factor * PARTS))
-
-
 _SCALE = 2.0**-12
 """Keys are in 16ths of atoms, factors in 65,536ths."""
 _MOST = 2.0**62
@@ -145,8 +143,7 @@ def lone_key(siblings: Siblings, page: PageId) -> int:
     """Return the sort key of a page that is known to be lone."""
     if siblings.levels is None and not siblings.holds_back:  # all lone pages have factor 1
         return int(min(siblings.keys[page] * _LIFT[page & _HASHED] * (PARTS * _SCALE), _MOST))
-    factor = _in_parts(siblings.held(siblings.host_of[page]))
-    return key_of(factor, worth_of(siblings, page))
+    return key_of(round(siblings.held(siblings.host_of[page]) * PARTS), worth_of(siblings, page))
 
 
 def lone_keys(siblings: Siblings, pages: Pages) -> Numbers:
