@@ -19,7 +19,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
-from math import inf
 from time import perf_counter
 from typing import IO, TYPE_CHECKING
 
@@ -46,9 +45,7 @@ These are prices, several times what usual pages cost: pages of the web, of 240 
 half of them exceed a price of 10 ms.
 """
 LARGE = 512 * 1024
-"""Size in bytes above which a body is expensive to the crawl, and waits on disk. A worker has three
-times as long, and parses bodies of three times the size.
-"""
+"""Size in bytes above which a body is expensive to the crawl; to a worker, in proportion."""
 _QUICK = 16 * 1024
 """Size in bytes above which bodies are parsed one at a time, with a turn of the loop after each
 `ENOUGH_S` of parsing.
@@ -114,11 +111,12 @@ class PageParser:
         url, body = request.url, response.body
         whole: Callable[..., ParsedPage | Sitemap]
         quick: Callable[..., ParsedPage | Sitemap]
+        price: Callable[[bytes], float]
         if request.want is Want.SITEMAP:
             from minicrawl.web.sitemaps import sitemap  # many workers meet no sitemap
 
             whole = quick = partial(sitemap.parse, url=url, strip_marks=self._options.strip_marks)
-            price_s = prices.list_price_s(body) if len(body) <= self._large else inf
+            price = prices.list_price_s
         else:
             read: Callable[..., ParsedPage] = parse_page
             if request.types != HTML:
@@ -136,9 +134,9 @@ class PageParser:
             )
             quick = partial(whole, most_us=self._enough_s * 1e6)
             # HTML may prove to be expensive while it is parsed.
-            kind = _kind(response, request)
-            price_s = prices.document_price_s(body, kind) if len(body) <= self._large else inf
-        waiting = response.spooled or (to_disk(body) if price_s > self._enough_s else body)
+            price = partial(prices.document_price_s, kind=_kind(response, request))
+        is_quick = len(body) <= self._large and price(body) <= self._enough_s
+        waiting = response.spooled or (body if is_quick else to_disk(body))
         return Reading(self, whole, quick, waiting, url)
 
     def _options_of(self, url: str) -> ParseOptions:

@@ -173,7 +173,7 @@ class WorkerSlot:
 
 FIRST_OWN = 20
 """Number of requests that the crawl process does first: a shorter crawl needs no workers."""
-LONG = 1000
+LONG = 200
 """Page budget from which the workers are started at once."""
 MOST_BY_CORES = 3
 """Limit of workers chosen by cores; more would only wait for the crawl process."""
