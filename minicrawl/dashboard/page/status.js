@@ -228,7 +228,7 @@ export const makeStatus = (place, app) => {
   };
   const drawErrors = () => {
     if (!Array.isArray(errors) || !errors.length) { put(errorsAt, h("div", { class: "empty" }, errors && errors.error ? why(errors) : "no errors")); return; }
-    put(errorsAt, table([["kind"], ["pages", "n"], ["requests", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(one.requests ? `${count(one.requests)}, ${share(one.share)}` : "–", "n"), td([one.means, h("div", { class: "title" }, one.pages ? one.helps : "nothing to do: repeated requests were answered")]))), "Errors by kind"));
+    put(errorsAt, table([["kind"], ["pages", "n"], ["requests", "n"], ["meaning"]], errors.map((one) => h("tr", {}, td(h("button", { type: "button", class: "link", onclick: () => showKind(one.kind) }, one.kind), "kind"), td(count(one.pages), "n"), td(one.requests ? `${count(one.requests)}, ${share(one.share)}` : "–", "n"), td([one.means, h("div", { class: "title" }, one.helps)]))), "Errors by kind"));
   };
   const hearLog = (rows) => {
     if (!Array.isArray(rows)) return;

@@ -98,7 +98,9 @@ def _kinds(
         requested = requests.get(state.outcome, 0)
         if counts[state] or requested:
             share = requested / total if requested else 0.0
-            yield ErrorKind(state.label, counts[state], requested, share, *state.row[:2])
+            means, helps = state.row[:2]
+            helps = helps if counts[state] else "nothing: no page is lost"
+            yield ErrorKind(state.label, counts[state], requested, share, means, helps)
 
 
 def _hosts(snapshot: Snapshot, pages: Pages, count: int) -> Iterator[FailingHost]:
