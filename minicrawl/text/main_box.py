@@ -267,13 +267,14 @@ def _prune(inside: list[Box], *, has_cards: bool) -> None:
         elif box.tag in _MAY_BE_LINKS:
             for run in box.boxes:
                 run.is_dropped = run.is_dropped or (not run.tag and _is_scrap(run))
-    _drop_empty_sections(inside)
+    _drop_empty_sections(inside, most=SHORT if has_cards else inside[0].letters)
 
 
-def _drop_empty_sections(inside: list[Box]) -> None:
+def _drop_empty_sections(inside: list[Box], most: int) -> None:
     """Drop headings whose sections were dropped, and those at the end.
 
-    A heading that another one follows at once is text: references have lists of such headings.
+    A heading that another one follows at once is text: references have lists of such headings. So
+    is one of more letters than the most, which says more than the name of a section.
     """
     headings = [box for box in inside if box.tag in hints.HEADINGS]
     of_headings = {id(inner) for box in headings for inner in preorder(box)}
@@ -281,7 +282,7 @@ def _drop_empty_sections(inside: list[Box]) -> None:
     for box in reversed(inside):
         if box.tag in hints.HEADINGS:
             level = int(box.tag[1])
-            if level >= covered and has_lost:
+            if level >= covered and has_lost and box.letters <= most:
                 for inner in preorder(box):
                     inner.is_dropped = True
             else:

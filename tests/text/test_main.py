@@ -264,8 +264,8 @@ def test_links_beside_paragraphs_are_dropped() -> None:
 
 def test_links_around_much_text_are_cards_unless_the_page_is_an_article() -> None:
     card = f"<div><a href=/x><p>{OTHER} {THIRD}</a></div>"
-    page = article(f"<p>{THIRD * 9}{card}")
-    assert lines(page)[3:] == [f"{OTHER} {THIRD}"]
+    page = article(f"<p>{THIRD * 9}{card}<div><h3>{TEA}</h3><a href=/tea>Read on</a></div>")
+    assert lines(page)[3:] == [f"{OTHER} {THIRD}", TEA]
     assert lines(f"<meta property=og:type content=article>{page}")[3:] == []
 
 
