@@ -53,7 +53,6 @@ _QUICK = 16 * 1024
 _SHOWN = 200  # characters of the message of an exception
 _EXTRACTED = (DocumentType.PDF, DocumentType.OFFICE)
 
-
 ParseBody = Callable[[bytes], "ParsedPage | Sitemap"]
 
 
@@ -120,7 +119,6 @@ class PageParser:
         else:
             read: Callable[..., ParsedPage] = parse_page
             if request.types != HTML:
-                # most crawls read HTML alone
                 from minicrawl.web.documents.document import parse_document
 
                 read = partial(parse_document, types=request.types)
