@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,16 +66,13 @@ class DegreeDistribution:
             least = number * RANGE
             yield f"{least}+" if least == _LAST_RANGE else f"{least}-{least + RANGE - 1}", nodes
 
-    def density(self) -> Iterator[tuple[float, float]]:
-        """Yield (links, nodes with exactly that many), averaged over each bin: points of a plot.
-
-        Nodes without links are left out: they have no place on a logarithmic scale.
-        """
-        widths = dict(pairwise(_BIN_STARTS.tolist()))
-        for least, nodes in self.bins:
-            if least:
-                end = widths.get(least, 2 * least)
-                yield math.sqrt(least * (end - 1)), nodes / (end - least)
+    def at_least(self) -> Iterator[tuple[int, int]]:
+        """Yield (links, nodes with so many or more), from one link on: points of a plot."""
+        linked = [(least, nodes) for least, nodes in self.bins if least]
+        left = sum(nodes for _, nodes in linked)
+        for least, nodes in linked:
+            yield least, left
+            left -= nodes
 
 
 def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:

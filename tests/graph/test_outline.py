@@ -107,11 +107,9 @@ def test_small_degrees_have_a_bin_each_and_large_ones_share_one() -> None:
     assert list(found.ranges()) == list(zip(ranges, (4, 2, 0, 0, 0, 0, 1, 3), strict=True))
 
 
-def test_a_point_of_the_density_is_the_mean_of_its_bin() -> None:
+def test_a_point_counts_the_pages_with_as_many_links_or_more() -> None:
     found = distribution(np.array([0, 3, 3, 20, 21, 280]))
-    places, heights = zip(*found.density(), strict=True)
-    assert places == pytest.approx((3, (20 * 39) ** 0.5, (280 * 559) ** 0.5))
-    assert heights == pytest.approx((2, 2 / 20, 1 / 280))
+    assert list(found.at_least()) == [(3, 5), (20, 3), (280, 1)]
 
 
 @given(st.lists(st.integers(0, 10**7)))

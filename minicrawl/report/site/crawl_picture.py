@@ -138,11 +138,11 @@ def _pace(samples: Samples) -> Figure:
 
 
 def _degrees(title: str, degrees: DegreeDistribution) -> Figure:
-    points = list(degrees.density())
+    points = list(degrees.at_least())
     return Figure(
         name=title.replace(" ", "-"),
         title=title,
-        x_label="links",
+        x_label="links, at least",
         y_label="pages",
         lines=[PlotLine(label="pages", x=[x for x, _ in points], y=[y for _, y in points])],
         log_x=True,
@@ -156,11 +156,10 @@ def _draw_fit(axes: Any, degrees: DegreeDistribution) -> None:
         return
     least = TAIL - 0.5
     pages = sum(pages for start, pages in degrees.bins if start >= TAIL)
-    height = pages * (degrees.exponent - 1) / least
     ends = (least, max(degrees.most, least))
     axes.plot(
         ends,
-        [height * (end / least) ** -degrees.exponent for end in ends],
+        [pages * (end / least) ** (1 - degrees.exponent) for end in ends],
         linestyle="--",
         label=f"exponent {degrees.exponent:.2f} ± {degrees.exponent_error:.2f}, "
         f"p {degrees.p_value:.2g}",
