@@ -124,18 +124,17 @@ class ShardChild:
             errors = _leaves(error)
             for cause in errors:
                 if isinstance(cause, Fenced):
-                    return ShardEnd(reason="fenced", error=str(cause), is_fenced=True)
+                    return ShardEnd(reason=str(cause), is_fenced=True)
             for cause in errors:
                 is_full = isinstance(cause, OSError) and cause.errno in _DISK_FULL
                 is_full |= isinstance(cause, NoRoom) and not isinstance(cause, _OF_OTHERS)
                 if is_full:
                     why = f"no room on this node's disk: {cause}; {_NEEDS_ROOM}"
-                    return ShardEnd(reason="error", error=why, is_for_others=True)
+                    return ShardEnd(reason=why, is_for_others=True)
                 if isinstance(cause, MinicrawlError):
-                    is_unnamed = isinstance(cause, Unnamed)
-                    return ShardEnd(reason="error", error=str(cause), is_for_others=is_unnamed)
+                    return ShardEnd(reason=str(cause), is_for_others=isinstance(cause, Unnamed))
             traceback.print_exception(error)
-            return ShardEnd(reason="error", error=f"{type(errors[0]).__name__}: {errors[0]}")
+            return ShardEnd(reason=f"{type(errors[0]).__name__}: {errors[0]}")
 
     async def _crawled(self, engine: ClusterEngine, job: ShardJob) -> ShardEnd:
         place, shard, pages = ShardPlace(job.shard, job.shards), job.shard, None

@@ -58,13 +58,13 @@ cluster {{
 """
 
 
-def server_program(system: str = SYSTEM) -> str | None:
+def server_program() -> str | None:
     """Return the path of the system's nats-server, or else of the wheel's, or None.
 
     A program of the system that a crawl may not use is passed over.
     """
     # A user's PATH may lack the folders where systems install servers.
-    program = shutil.which(PROGRAM) or shutil.which(PROGRAM, path=system)
+    program = shutil.which(PROGRAM) or shutil.which(PROGRAM, path=SYSTEM)
     if program is not None:
         shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
         if not refusal(as_version(shown.stdout.split()[-1])):
@@ -92,11 +92,9 @@ def _program_of_wheel() -> str | None:
 class LocalServer:
     """A server that can be killed and started again with its data."""
 
-    def __init__(
-        self, name: str, address: tuple[str, int], folder: Path, system: str = SYSTEM
-    ) -> None:
+    def __init__(self, name: str, address: tuple[str, int], folder: Path) -> None:
         self.name, self.address = name, address
-        self.program = server_program(system)
+        self.program = server_program()
         self._folder, self.log = folder, folder / f"{name}.log"
         self._process: asyncio.subprocess.Process | None = None
 
@@ -171,13 +169,11 @@ async def local_servers(
     *,
     more: str = "",
     access_for: Callable[[str], ClusterAccess] = ClusterAccess,
-    system: str = SYSTEM,
 ) -> AsyncIterator[LocalServers]:
     """Start servers that keep their data in the folder, and end them on exit.
 
     They answer when the block is entered. `more` is added to the configuration of each server.
-    `access_for` returns the access to the server at a URL. `system` are the folders where the
-    system may have the program.
+    `access_for` returns the access to the server at a URL.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as held:
@@ -186,7 +182,7 @@ async def local_servers(
     routes = ", ".join(f'"nats-route://{host}:{port}"' for _, (host, port) in places)
     servers = LocalServers([])
     for number, (listens, (host, port)) in enumerate(places):
-        server = LocalServer(f"server-{number}", listens, folder, system)
+        server = LocalServer(f"server-{number}", listens, folder)
         cluster = _CLUSTER.format(address=host, port=port, routes=routes) if count > 1 else ""
         server.write_config(cluster, more)
         servers.servers.append(server)

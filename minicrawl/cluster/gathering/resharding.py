@@ -45,7 +45,8 @@ from minicrawl.cluster.records import (
     LeaseRecord,
     StateRecord,
 )
-from minicrawl.cluster.replica.kept_pages import PIECE_BYTES, PieceKind, pack_piece, restore_pages
+from minicrawl.cluster.replica.entries import PIECE_BYTES
+from minicrawl.cluster.replica.kept_pages import PieceKind, pack_piece, restore_pages
 from minicrawl.cluster.replica.restoring import fence
 from minicrawl.cluster.replica.snapshots import remove_object, store_snapshot
 from minicrawl.cluster.terms import (
@@ -126,9 +127,7 @@ async def reshard(
     stopped = StateRecord(
         doing=CrawlActivity.STOPPED,
         run=state.run,
-        reason="pages were taken down"
-        if gone
-        else f"resharded from {terms.shards} to {shards} shards",
+        reason=f"resharded from {terms.shards} to {shards} shards",
         ended_with=sum(fetched.values()),
     )
     await begin_crawl(target, again, seeds, stopped)

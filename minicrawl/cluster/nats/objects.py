@@ -15,7 +15,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.nats.jetstream import StoredMessage
@@ -73,8 +73,7 @@ class NatsObjects(NatsPart):
             "digest": _digest_text(digest.digest()),
             "options": {"max_chunk_size": _CHUNK_BYTES},
         }
-        content = json.dumps(description).encode()
-        await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": "sub"})
+        await self._describe(name, description)
         if before is not None:
             await self._purge(self._chunks(before.nuid))
 
@@ -114,6 +113,10 @@ class NatsObjects(NatsPart):
     async def _description(self, name: str) -> _Description | None:
         message = await self._next(1, self._subject(name))
         return None if message is None else _Description.read(message.content)
+
+    async def _describe(self, name: str, description: dict[str, Any]) -> None:
+        content = json.dumps(description).encode()
+        await self._jetstream.store(self._subject(name), content, {"Nats-Rollup": "sub"})
 
     async def _next(self, number: int, subject: str) -> StoredMessage | None:
         query = {"seq": number, "next_by_subj": subject}

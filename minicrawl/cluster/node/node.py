@@ -223,7 +223,7 @@ class Node:
         for text, shards in held.warnings().items():
             self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
-            room, why = len(held.running), f"shard {shard} ended: {end.error or end.reason}"
+            room, why = len(held.running), f"shard {shard} ended: {end.reason}"
             if end.is_fenced:
                 self._tell(f"lost the lease on shard {shard}: another node writes its log")
                 await held.drop([shard])

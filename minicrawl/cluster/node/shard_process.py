@@ -53,10 +53,9 @@ class ShardOrders:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardEnd:
-    """Result of the crawl of a shard. `error` is one line, or empty."""
+    """Result of the crawl of a shard, and why it ended, in one line."""
 
     reason: str
-    error: str = ""
     is_fenced: bool = False
     is_for_others: bool = False
     """True if this node cannot crawl the shard, and others perhaps can."""
@@ -120,7 +119,7 @@ class ShardProcess:
         try:
             end = await self._process.call(ShardCommand.RUN, self.job)
         except ChildLost:
-            end = ShardEnd(reason="lost", error="its process ended")
+            end = ShardEnd(reason="its process ended")
         assert isinstance(end, ShardEnd)
         self._hearing.cancel()
         await self._process.close()

@@ -40,9 +40,8 @@ from minicrawl.cluster.log_writer import (
     read_entry,
     unpack_frame,
 )
+from minicrawl.cluster.replica.entries import PIECE_BYTES
 from minicrawl.errors import Damaged
-
-PIECE_BYTES = 3 << 17
 
 _HEAD = struct.Struct(">Q")
 """Place of the piece, or behind the last segment that was moved."""

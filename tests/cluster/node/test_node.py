@@ -485,7 +485,7 @@ async def test_a_failed_crawl_of_a_shard_begins_again_after_a_pause(
     a: TriedNode, cluster: Cluster
 ) -> None:
     first = a.crawls[1]
-    first.end = ShardEnd(reason="error", error="the disk is broken")
+    first.end = ShardEnd(reason="the disk is broken")
     await cluster.pass_time(1, a)
     (said,) = a.said
     assert "shard 1" in said
@@ -549,7 +549,7 @@ def test_a_crawl_beside_the_node_of_a_machine_has_a_name_of_its_own(
 async def test_a_node_leaves_a_shard_that_it_cannot_crawl_to_others(
     a: TriedNode, cluster: Cluster
 ) -> None:
-    a.crawls[1].end = ShardEnd(reason="error", error="the disk is full", is_for_others=True)
+    a.crawls[1].end = ShardEnd(reason="the disk is full", is_for_others=True)
     await cluster.pass_time(2, a)
     (said,) = a.said
     assert "shard 1 ended: the disk is full" in said
@@ -562,6 +562,6 @@ async def test_a_node_leaves_a_shard_that_it_cannot_crawl_to_others(
 
 async def test_a_node_that_can_crawl_no_shard_ends(a: TriedNode, cluster: Cluster) -> None:
     for crawl in a.crawls.values():
-        crawl.end = ShardEnd(reason="error", error="the disk is full", is_for_others=True)
+        crawl.end = ShardEnd(reason="the disk is full", is_for_others=True)
     with pytest.raises(UsageError, match="shard 0 ended: the disk is full"):
         await cluster.pass_time(1, a)
