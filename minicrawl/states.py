@@ -36,7 +36,7 @@ class LinkVerdict(IntEnum):
 
 
 class Contact(Enum):
-    """What a failure says about the host."""
+    """Verdict of a failure on its host."""
 
     ANSWERED = "it answered"
     SILENT = "no answer, and a connection may have been held for long"

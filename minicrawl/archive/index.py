@@ -142,9 +142,7 @@ class ArchiveIndex:
 
     def of_key(self, key: int, end: int) -> list[IndexRow]:
         """Return the records of a URL, oldest first. Keys can collide, though rarely."""
-        query = f"{_SELECT} AND key = ? ORDER BY place"
-        rows = self._connection.execute(query, (self.first, end, key))
-        return [IndexRow._make(row) for row in rows]
+        return list(self._rows(self.first, end, "AND key = ? ORDER BY place", key))
 
     def with_digest(self, digest: bytes, begin: int = 0) -> Iterator[int]:
         """Yield the places of records that may have the body with this digest."""
@@ -173,18 +171,19 @@ class ArchiveIndex:
 
     def rows(self, end: int) -> Iterator[IndexRow]:
         """Yield all records before `end` in the order they were written."""
-        rows = self._connection.execute(f"{_SELECT} ORDER BY place", (self.first, end))
-        yield from map(IndexRow._make, rows)
+        return self._rows(self.first, end, "ORDER BY place")
 
     def between(self, begin: int, end: int) -> list[IndexRow]:
         """Return the records that begin in [begin, end)."""
-        rows = self._connection.execute(f"{_SELECT} ORDER BY place", (begin, end))
-        return [IndexRow._make(row) for row in rows]
+        return list(self._rows(begin, end, "ORDER BY place"))
 
     def versions(self, end: int) -> Iterator[IndexRow]:
         """Yield all answers before `end`, grouped by URL, newest first."""
-        query = f"{_SELECT} AND kind != 4 ORDER BY key, place DESC"
-        yield from map(IndexRow._make, self._connection.execute(query, (self.first, end)))
+        return self._rows(self.first, end, "AND kind != 4 ORDER BY key, place DESC")
+
+    def _rows(self, begin: int, end: int, clause: str, *values: int) -> Iterator[IndexRow]:
+        rows = self._connection.execute(f"{_SELECT} {clause}", (begin, end, *values))
+        return map(IndexRow._make, rows)
 
     def totals(self, end: int) -> list[tuple[RecordKind, int, int]]:
         """Return number and size of the records before `end`, by kind."""

@@ -92,7 +92,6 @@ def due_checks(context: CrawlContext) -> list[str]:
 
 async def _keep_requisites(context: CrawlContext, asker: LinkAsker) -> int:
     """Keep the requisites of pages; those that fail are recorded as broken."""
-
     store = context.settings.storing.store
     with snapshot(store) as view:
         targets = await targets_of(view, context.emit)

@@ -255,7 +255,6 @@ def matrix_rows(graph: Csr, sources: Nodes) -> Distances:
 
 
 def _union_of_inlinks(back: Csr, fresh: Bits) -> Bits:
-    """Return the union of the bits of all in-links, for each node."""
     union, linked = np.zeros_like(fresh), np.flatnonzero(np.diff(back.starts))
     firsts = np.arange(_LINKS_AT_ONCE, back.edges, _LINKS_AT_ONCE)
     blocks = np.split(linked, np.searchsorted(back.starts[linked], firsts))

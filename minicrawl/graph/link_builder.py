@@ -150,7 +150,6 @@ def _largest_id(keys: Ids) -> int:
 
 
 def _key_slices(keys: Ids) -> list[Ids]:
-    """Return consecutive views that cover all keys."""
     return [keys[start : start + _KEYS_AT_ONCE] for start in range(0, len(keys), _KEYS_AT_ONCE)]
 
 

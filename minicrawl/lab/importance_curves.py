@@ -191,7 +191,6 @@ def gather(terrain: Terrain, name: str, crawls: Crawls, progress: Progress) -> G
 
 
 def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:
-    """Return the pages to which a path leads from the seeds."""
     reached, unread = set(seeds), list(seeds)
     while unread:
         new = [page for page in links[unread.pop()] if page not in reached]

@@ -187,7 +187,6 @@ class _Log:
         return self._way_of(page)
 
     def _way_of(self, page: int) -> tuple[str, str, str]:
-        """Return path, referrer and source of a page."""
         finder, source = self._finders[page], self._sources[page]
         depth = int(self._depths[page])
         letters, more = "L" * min(depth, _MOST_LETTERS), depth - _MOST_LETTERS

@@ -45,8 +45,6 @@ _host_option = click.option("--host", metavar="NAME", help="Only pages of this h
 
 
 def _form_options(command: Command) -> Command:
-    """Pass `form`, in which to print rows."""
-
     @functools.wraps(command)
     def with_form(as_csv: bool, as_json: bool, **options: Any) -> Any:
         if as_csv and as_json:

@@ -53,7 +53,6 @@ class S1:
         return np.flatnonzero(self._rows[:, node // self._bits] & self._bit(node))
 
     def _merge(self, source: int, target: int, earlier: NDArray[np.intp]) -> None:
-        """Merge the nodes of the cycle that the edge closes, if it closes one."""
         is_merged = self._merged.root(source) == self._merged.root(target)
         if not is_merged and self._rows[target, source // self._bits] & self._bit(source):
             row = self._rows[source]
@@ -125,7 +124,6 @@ class Yellin:
             self._merge(source)
 
     def _merge(self, source: int) -> None:
-        """Merge the source with the nodes that it reaches and that reach it."""
         rows, reached = self._rows, self._rows[source]
         while reached:
             node = reached.bit_length() - 1

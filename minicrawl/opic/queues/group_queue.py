@@ -271,7 +271,6 @@ class GroupQueue:
             self._leased_items.discard(group)
 
     def _put_first(self, group: int, page: int, worth: float) -> None:
-        """Make the page the group's best member."""
         was_empty = self._flags[group] == EMPTY
         self._best[group], self._worth[group] = page, worth
         self._flags[group] = WAITING

@@ -61,7 +61,6 @@ class LastReadings:
         self._count += count
 
     def _start_run(self, first: int, now: int) -> None:
-        """Start a run of pages born at `now`."""
         if self._born[-1] != now:
             self._first.append(first)
             self._born.append(now)

@@ -231,7 +231,6 @@ class _Indexing:
         self._notes.commit(watermark)
 
     def _meet(self, pages: _RoundPages, page: int, read: ReadPage) -> None:
-        """Note the anchors and lines of a page."""
         if self._seen.states[page] != State.FETCHED or page in self._gone:
             return
         codes = codes_of(read.text.lines)

@@ -62,7 +62,6 @@ def _best(lines: Sequence[str], sought: set[str]) -> Sequence[str]:
 
 
 def _words_by_line(lines: Sequence[str], sought: set[str]) -> dict[int, set[str]]:
-    """Return the query words in each line that has any."""
     by_line: dict[int, set[str]] = defaultdict(set)
     for number, line in enumerate(lines):
         if not line.isascii() and (words := _wanted_of(words_of(line), sought)):
