@@ -72,17 +72,15 @@ class LastReadings:
 
     def find(self, page: PageId) -> tuple[int | None, int, int]:
         """Return the row of the page, or None; its history; the time of its reading or birth."""
-        if (row := self._row(page)) is None:
-            return None, 0, self.born(page)
-        return row, self._history[row], self._read[row]
-
-    def _row(self, page: PageId) -> int | None:
         run = bisect_right(self._run_first, page) - 1
         if run >= 0 and page < self._run_end[run]:
-            return self._run_row[run] + page - self._run_first[run]
+            row = self._run_row[run] + page - self._run_first[run]
         # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
-        rows = self._rows.matches(page * _SPREAD & _CODE)
-        return rows[0] if rows else None
+        elif rows := self._rows.matches(page * _SPREAD & _CODE):
+            row = rows[0]
+        else:
+            return None, 0, self.born(page)
+        return row, self._history[row], self._read[row]
 
     def born(self, page: PageId) -> int:
         return self._born[bisect_right(self._first, page) - 1]
