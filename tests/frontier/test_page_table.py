@@ -79,6 +79,15 @@ def test_a_checkpoint_has_exactly_the_rows_that_changed(crawl: HandCrawl) -> Non
     assert list(saved.paid) == [(keys[2], 2, 2)]
 
 
+def test_a_checkpoint_of_a_store_without_links_has_the_keys_of_paid_pages(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
+        crawl.seeds([A, B, C])
+        crawl.checkpoint()
+        crawl.read(A, [C])
+        saved = cut_checkpoint(crawl.frontier)
+        assert list(saved.paid) == [(crawl.frontier.ledger.key[2], 0, 2)]
+
+
 def test_rows_of_a_checkpoint_may_be_read_twice_and_in_blocks_of_any_size(tmp_path: Path) -> None:
     def rows(at_once: int) -> list[list[object]]:
         with closing(HandCrawl(tmp_path / f"{at_once}.db")) as crawl:
