@@ -10,6 +10,8 @@ indexable  `html` pages that stand for themselves and may be indexed
 target     page that a page's canonical, next or prev names; -1 for none, -2 for an unknown one
 """
 
+from __future__ import annotations
+
 import re
 import time
 from collections import Counter, defaultdict
@@ -414,6 +416,7 @@ class AuditedSite:
         return bool(all_checks(self.seen.path, self.seen.connection))
 
     def urls(self, pages: Column) -> list[str]:
+        """Return the URLs of some pages."""
         return urls(self.seen, np.asarray(pages, np.int64))
 
     def markups(self, pages: Column) -> Iterator[str]:
@@ -422,6 +425,7 @@ class AuditedSite:
             yield from (markup_of(archive, url) or "" for url in self.urls(pages))
 
     def pages_of(self, keys: Column) -> Column:
+        """Return the page of each key of a URL, or -1."""
         return self._keys.pages(keys)
 
 

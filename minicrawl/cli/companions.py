@@ -47,6 +47,8 @@ def cluster_door() -> ClusterDoor:
 
 
 class CrawlRequest(NamedTuple):
+    """Options of a `crawl` command."""
+
     loaded: Loaded
     given: Mapping[str, Any]
     """Values of all options, keyed by parameter name."""

@@ -77,6 +77,7 @@ class Settings:
         return _merged([from_arguments(values)])
 
     def value(self, setting: Setting) -> Any:
+        """Return the value of a setting."""
         return getattr(getattr(self, setting.section.part), setting.field)
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
@@ -110,9 +111,11 @@ class Settings:
 
     @property
     def is_rendering(self) -> bool:
+        """True if any pages are rendered."""
         return self.render_values != {"never"}
 
     def render_of(self, host: str) -> str:
+        """Return the value of `render` for a host."""
         rule = rules_for(self.politeness.host_settings, host).get("render")
         return self.rendering.render if rule is None else rule.value
 

@@ -61,10 +61,12 @@ class Csr:
 
     @property
     def nodes(self) -> int:
+        """Number of nodes."""
         return len(self.starts) - 1
 
     @property
     def edges(self) -> int:
+        """Number of links."""
         return len(self.targets)
 
     def out_degrees(self) -> NDArray[np.int64]:
@@ -91,6 +93,7 @@ class Csr:
         return [flat[start:end] for start, end in pairwise(self.starts.tolist())]
 
     def reversed(self) -> "Csr":
+        """Return the graph with all links reversed."""
         starts = starts_of(self.nodes, self.targets)
         sources = np.empty(self.edges, dtype=np.int32)
         place(starts, self.targets, self._sources_of, sources)

@@ -33,6 +33,7 @@ class Scores:
 
     @classmethod
     def exact(cls, values: Floats) -> "Scores":
+        """Return scores without an error."""
         return cls(values=values, iterations=0, error_bound=0.0, converged=True)
 
     @classmethod
