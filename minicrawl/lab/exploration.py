@@ -26,7 +26,6 @@ class KnownUrls:
     """URLs, hosts and depths of the known pages, as a frontier has them; sites of all hosts."""
 
     def __init__(self, web: Web, pages: array[int]) -> None:
-        """`pages` maps known pages to pages of the web."""
         self.host_of, self.depth = array("I"), bytearray()
         self._web, self._pages = web, pages
         self._sites = np.zeros(int(web.host.max(initial=0)) + 1, dtype=np.uint32)

@@ -63,7 +63,6 @@ _PRIOR_OF_MEAN = 2
 _FIRST_WEIGHT, _MOST_WEIGHT = 0.3, 1.5
 _RATE, _ACCUMULATED = 0.05, 0.01
 _NO_TRUST, _FULL_TRUST = 1.75, 2.5
-"""z up to which p is not trusted, and from which on it is fully."""
 _SLOTS = 1 << 16
 _LOOKS = 2.8
 """The law of the iterated logarithm: Howard et al., Annals of Statistics 49 (2021), have 2.89."""
