@@ -234,8 +234,7 @@ def _language(run: Box) -> str:
     assert run.node is not None
     node, names = run.node.parent, ""
     for _ in range(_AROUND_CODE):
-        if node is None:
-            break
+        assert node is not None  # at least `pre`, `body`, `html` and the document
         said = node.attributes
         if declared := said.get("data-lang") or said.get("data-language"):
             names += f" lang-{declared[:20]}"

@@ -59,6 +59,7 @@ def written(inside: str) -> str:
             "```c\na\n```",
         ),
         ("<figure><pre>a</pre><figcaption>b</figcaption></figure>", "```\na\n```\n\nb"),
+        ("<p>a<figure><figcaption>b</figcaption></figure>", "a"),
         ("<div class=highlight-python><div><pre>a</pre></div></div>", "```python\na\n```"),
         ("<ul><li><pre>a\nb</pre></ul>", "- ```\n  a\n  b\n  ```"),
         ("<pre><code class='hljs rust'>a</code></pre>", "```rust\na\n```"),
