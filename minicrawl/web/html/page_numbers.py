@@ -46,9 +46,14 @@ def _raw(name: str) -> str:
     return rf"<{name}{STOP}(?:[^<]++|<(?!/{name}))*+"
 
 
+_TAG = (
+    rf"{_raw('script')}|{_raw('style')}|{_raw('template')}|<!--(?:[^-]++|-(?!->))*+(?:-->)?"
+    "|<[^>]*+>?"
+)
+_TAGS = re.compile(rf"(?:{_TAG})++", re.IGNORECASE | re.ASCII)
 _PART = re.compile(
-    rf"{_raw('script')}|{_raw('style')}|{_raw('template')}|<!--(?:[^-]++|-(?!->))*+"
-    rf"|<a(?P<link>{STOP}[^>]*+)|<(?P<end>/a{STOP})|<[^>]*+|>?(?P<text>[^<]++)",
+    rf"<a(?P<link>{STOP}[^>]*+)>?|<(?P<end>/a{STOP})[^>]*+>?"
+    rf"|(?P<text>(?:[^<]++|(?!</?a{STOP})(?:{_TAG}))++)",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -111,7 +116,7 @@ def page_numbers(text: str, url: str, date: str = "") -> Numbers:
 
 def numbers_of_url(url: str) -> tuple[float, ...]:
     """Return the numbers in a canonical URL after its origin."""
-    return tuple(map(_whole, _DIGITS.findall(split(url)[1])))
+    return tuple(_numbers(split(url)[1]))
 
 
 def _whole(digits: str) -> float:
@@ -119,52 +124,59 @@ def _whole(digits: str) -> float:
 
 
 def _figures(markup: str, url: str, date: str) -> Iterator[_Figure]:
-    text, parts = _text(markup)
+    text, parts, links = _text(markup)
     near_url = {number + step for number in numbers_of_url(url) for step in (-1, 0, 1)}
-    targets = {number for part in parts for number in part.targets if number >= _LEAST_TARGET}
+    of_links = {number for number in _numbers(" ".join(links)) if number >= _LEAST_TARGET}
     clock = parsedate(date)
     now = None if clock is None else timegm(clock)
-    place = 0
+    place = begin = 0
     for _, match in zip(range(_MOST_FIGURES), _NUMBER.finditer(text), strict=False):
         value = _value(match)
         while parts[place].end <= match.start():
-            place += 1
+            begin, place = parts[place].end, place + 1
+        _, link, is_behind = parts[place]
+        is_beside = is_behind and "\n" not in text[begin : match.start()].lstrip()
         is_explained = (
             match["date"] is not None
             or abs(value) in near_url
-            or value in parts[place].targets
-            or value in targets
+            or value in of_links
+            or (bool(link) and value in _numbers(link))
             or (now is not None and _is_now(match, value, now))
-            or _is_of_no_page(text, match, is_link=parts[place].is_link)
+            or _is_of_no_page(text, match, is_link=bool(link) or is_beside)
         )
         yield value, is_explained
 
 
 class _Part(NamedTuple):
-    """Part of a text between two tags: its end, and the numbers in the target of its link."""
+    """Part of a text: its end, the attributes of its link, if any, and if it follows a link."""
 
     end: int
-    targets: frozenset[float]
-    is_link: bool
-    """True for parts of links, and for the part after a link."""
+    link: str
+    is_behind: bool
 
 
-def _text(markup: str) -> tuple[str, list[_Part]]:
+def _text(markup: str) -> tuple[str, list[_Part], list[str]]:
+    """Return the text, its parts, and the attributes of all links."""
     written: list[str] = []
     parts: list[_Part] = []
-    targets, is_link, is_behind, end = frozenset[float](), False, False, 0
+    links: list[str] = []
+    link, is_behind, end = "", False, 0
     for part in _PART.finditer(markup):
-        if part["link"] is not None:
-            targets, is_link = frozenset(map(_whole, _DIGITS.findall(part["link"]))), True
-        elif part["end"] is not None:
-            targets, is_link, is_behind = frozenset(), False, True
-        elif part["text"] is not None:
-            text = part["text"]
+        if part.lastgroup == "link":
+            links.append(link := part["link"])
+        elif part.lastgroup == "end":
+            link, is_behind = "", True
+        else:
+            text = _TAGS.sub("\n", part["text"])
             written.append(unescaped(text) if "&" in text else text)
             end += len(written[-1]) + 1
-            parts.append(_Part(end, targets, is_link or is_behind))
+            parts.append(_Part(end, link, is_behind))
             is_behind = is_behind and text.isspace()
-    return "\n".join(written), parts
+    return "\n".join(written), parts, links
+
+
+def _numbers(digits: str) -> Iterator[float]:
+    return map(_whole, _DIGITS.findall(digits))
 
 
 def _value(number: re.Match[str]) -> float:
