@@ -127,5 +127,5 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
 def all_findings(
     store: Path, connection: Connection, kind: str | None = None
 ) -> Iterator[FindingRow]:
-    clauses = "WHERE ?1 IS NULL OR kind = ?1 ORDER BY source, target"
+    clauses = "WHERE kind = coalesce(?, kind) ORDER BY source, target"
     return map(FindingRow._make, derived_rows(store, connection, "findings", clauses, (kind,)))
