@@ -33,7 +33,7 @@ def keep_importance(folder: Path, view: Snapshot) -> None:
         raise NoRoom(f"{folder / IMPORTANCE} cannot be written: {error.strerror}") from error
 
 
-def join_importance(folder: Path, store: Path) -> str:
+def renew_importance(folder: Path, store: Path) -> str:
     """Bring the importance beside the index up to date, or return why it cannot be."""
     if is_importance_old(folder, store):
         try:

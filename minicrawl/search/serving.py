@@ -23,7 +23,7 @@ from minicrawl.dashboard.access import DashboardAccess, Guard
 from minicrawl.dashboard.http_server import LOOPBACK, LimitedServer, listening
 from minicrawl.dashboard.routes import names_header, page_routes
 from minicrawl.errors import MinicrawlError, StoreError
-from minicrawl.search.importance_file import join_importance
+from minicrawl.search.importance_file import renew_importance
 from minicrawl.search.index import check_installed
 from minicrawl.search.indexing.index_folder import has_index, lack_of, why_useless
 from minicrawl.search.searching import Finder, SearchRequest
@@ -88,7 +88,7 @@ class SearchAnswers:
                 with reading(self._store) as connection:
                     if why := why_useless(self._folder, connection):
                         raise StoreError(f"the search index: {why}; run `minicrawl index`")
-                join_importance(self._folder, self._store)
+                renew_importance(self._folder, self._store)
             self._finder = Finder(self._folder)
         return self._finder
 

@@ -1,8 +1,8 @@
 """Faults that SQLite accepts and readers do not: ids that are not dense, invalid values in columns.
 
-Law: SQLite accepts any value in any column, but readers rely on types and ranges,
-so `minicrawl check` checks all values. SQLite itself scans each table, once. NULL is valid only
-in nullable columns.
+Law: SQLite accepts any value in any column, but readers rely on types and ranges, so `minicrawl
+check` checks all values. SQLite itself scans each table, once. NULL is valid only in nullable
+columns.
 """
 
 import sqlite3

@@ -1,9 +1,9 @@
 """Numeric columns of all pages, as arrays in blocks.
 
-Laws: a block takes memory only for its own rows. Ids are dense, so each block
-begins where the last one ended, and a missing row is an error. SQLite joins the numbers of a
-block into one text per column, and numpy parses it: a million numbers take 0.09 s, a third of the
-time with one Python object per number.
+Laws: a block takes memory only for its own rows. Ids are dense, so each block begins where the last
+one ended, and a missing row is an error. SQLite joins the numbers of a block into one text per
+column, and numpy parses it: a million numbers take 0.09 s, a third of the time with one Python
+object per number.
 """
 
 from collections.abc import Iterator
@@ -38,6 +38,7 @@ def contents(connection: Connection) -> Iterator[tuple[Numbers, Numbers]]:
 
 
 def whole(connection: Connection, table: Table, column: Column) -> Numbers:
+    """Return a column of all pages, which takes the memory of all blocks at once."""
     parts = (part for (part,) in blocks(connection, table, column))
     return np.concatenate([np.empty(0, _kind(column)), *parts])
 

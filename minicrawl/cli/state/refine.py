@@ -75,11 +75,11 @@ def refine(store: Path, until: float, to: Path | None, as_json: bool) -> None:
 @contextmanager
 def _while_undisturbed() -> Iterator[Callable[[], bool]]:
     """Yield a function that returns True until a signal arrives. The second signal kills."""
-    came: list[int] = []
+    signals: list[int] = []
 
     def remember(number: int, _frame: FrameType | None) -> None:
-        came.append(number)
+        signals.append(number)
         signal.signal(number, signal.SIG_DFL)
 
     with handling(remember, signal.SIGINT, signal.SIGTERM):
-        yield lambda: not came
+        yield lambda: not signals

@@ -233,7 +233,7 @@ class Dispatcher:
             self._context.emit(Settled(url=lease.url, state=state))
             if self._context.settings.budget.continuous:
                 host.pause_until(host.down_until)
-        self._hosts.charge(host, perf_counter() - began, now, was_asked=False)
+        self._hosts.charge(host, perf_counter() - began, now, was_requested=False)
         self._onboarding.sitemaps.end_yielding(host)
         self._hosts.resume_when_ready(host, now)
 

@@ -26,7 +26,7 @@ FREE_S = 0.002
 MANY_TIMES = 4
 """Free cost as a multiple of the usual one: the costs of a site's pages differ by as much."""
 QUANTILE = 0.2
-UNASKED = 1 / 10
+WITHOUT_REQUEST = 1 / 10
 """Free cost of a page that is settled without a request, relative to that of a request."""
 IDLE_S = 0.2
 """An expensive host is released if no other host is due within this time."""
@@ -49,16 +49,16 @@ class FairShare:
         self._free_s = FREE_S
         self._updated_at = 0.0
 
-    def charge(self, host: NameState, cost_s: float, now: float, *, was_asked: bool) -> None:
+    def charge(self, host: NameState, cost_s: float, now: float, *, was_requested: bool) -> None:
         """Delay the host for the cost of a request, or of a page settled without one."""
-        if pause_s := self.pause_s(host.name, cost_s, now, was_asked=was_asked):
+        if pause_s := self.pause_s(host.name, cost_s, now, was_requested=was_requested):
             host.fair_at = max(host.fair_at, now + min(pause_s, self._longest_s))
             self._delayed[host.name] = host
 
-    def pause_s(self, host: str, cost_s: float, now: float, *, was_asked: bool = True) -> float:
+    def pause_s(self, host: str, cost_s: float, now: float, *, was_requested: bool = True) -> float:
         """Return the time that the host waits for this cost."""
-        excess_s = cost_s - self._free_s * UNASKED
-        if was_asked:
+        excess_s = cost_s - self._free_s * WITHOUT_REQUEST
+        if was_requested:
             before_s = self._means.pop(host, cost_s)
             self._means[host] = _WEIGHT * cost_s + (1 - _WEIGHT) * before_s
             if len(self._means) > _MOST_HOSTS:

@@ -46,7 +46,7 @@ class NameState:
     hosts: list["Host"] = field(default_factory=list, repr=False)
 
     @property
-    def was_asked(self) -> bool:
+    def was_requested(self) -> bool:
         """True after the first request to the host."""
         return self.free_at > 0.0
 

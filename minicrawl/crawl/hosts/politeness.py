@@ -124,10 +124,10 @@ class HostTable(dict[int, Host]):
         for pace in filter(None, (self.pace, host.shared.pace)):
             pace.receive(fetched, now)
 
-    def charge(self, host: Host, cost_s: float, now: float, *, was_asked: bool = True) -> None:
+    def charge(self, host: Host, cost_s: float, now: float, *, was_requested: bool = True) -> None:
         """Charge the processor time of a request, or of a page settled without one."""
         if self.charges_costs:
-            self._fair_share.charge(host.shared, cost_s, now, was_asked=was_asked)
+            self._fair_share.charge(host.shared, cost_s, now, was_requested=was_requested)
 
     def wait_for_room(self, host: Host, now: float, rank: Rank = FIRST) -> None:
         """Enqueue the host at its address, which has no room; it is resumed when it is next."""
@@ -192,7 +192,7 @@ def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
         # Moved by the difference, not set anew: a delay that has begun keeps its beginning. Set to
         # now plus the new delay, each change by the user would make all hosts wait once more.
         more_s = max(host.delay_s(hosts.politeness) - host.delay_s(former) for host in name.hosts)
-        name.free_at += more_s if name.was_asked else 0.0  # otherwise no delay has begun
+        name.free_at += more_s if name.was_requested else 0.0  # otherwise no delay has begun
     for host in waiting:
         hosts.resume_when_ready(host, now)
 

@@ -62,7 +62,7 @@ class Standing(IntEnum):
 
     PROVEN = 0
     """A page has come from it, and its last request was answered."""
-    UNASKED = 1
+    NEW = 1
     """It waits for its first request."""
     STRANGE = 2
     """It has answered, but no page has come from it, or no more than dead ones. A robots.txt proves
@@ -77,10 +77,10 @@ class Standing(IntEnum):
             # Pages under way prove nothing of a host whose others were dead.
             unproven = host.dead and host.dead + host.in_use
             return cls.PROVEN if host.pages > unproven else cls.STRANGE
-        return cls.SILENT if is_known or host.shared.was_asked else cls.UNASKED
+        return cls.SILENT if is_known or host.shared.was_requested else cls.NEW
 
 
-_SILENT = (Standing.UNASKED, Standing.SILENT)
+_SILENT = (Standing.NEW, Standing.SILENT)
 
 
 @dataclass(slots=True, eq=False)
@@ -152,7 +152,7 @@ class RequestSlots:
             standing: {} for standing in Standing
         }
         """Hosts that wait for a slot, by standing, seed and family."""
-        self._unasked = 0
+        self._new = 0
 
     def resize(self, politeness: Politeness) -> None:
         """Change the number of slots to that of these settings."""
@@ -203,7 +203,7 @@ class RequestSlots:
         self._silent += standing in _SILENT
         if standing not in _SILENT:
             self._others[slot] = None
-        elif standing is Standing.UNASKED:
+        elif standing is Standing.NEW:
             self._first[slot] = None
         return slot
 
@@ -249,7 +249,7 @@ class RequestSlots:
         self._of_seeds.note(seed)
         self._of_families.note(family)
         hosts = self._waiting[standing].setdefault(seed, {}).setdefault(family, {})
-        self._unasked += standing is Standing.UNASKED and host not in hosts
+        self._new += standing is Standing.NEW and host not in hosts
         hosts[host] = None
 
     def resume_one(self) -> bool:
@@ -269,7 +269,7 @@ class RequestSlots:
                 families[family] = hosts
             if families:
                 waiting[seed] = families
-            self._unasked -= standing is Standing.UNASKED
+            self._new -= standing is Standing.NEW
             self._resume(host)
             return True
         return False
@@ -319,15 +319,15 @@ class RequestSlots:
 
     def give_up_silent(self, now: float) -> None:
         """End first requests without an answer, one for each host that was never asked."""
-        for slot in tuple(islice(self._dispensable(), self._unasked)) if self._unasked else ():
+        for slot in tuple(islice(self._dispensable(), self._new)) if self._new else ():
             if slot.began + SILENT_S <= now:
                 self._give_up(slot)
                 del self._first[slot]
 
     def _dispensable(self) -> Iterator[RequestSlot]:
         """Yield the first requests that a host without a first request may replace."""
-        waiting = self._waiting[Standing.UNASKED]
-        if not waiting or self._next(Standing.UNASKED) is not None:
+        waiting = self._waiting[Standing.NEW]
+        if not waiting or self._next(Standing.NEW) is not None:
             return
         # A family that has its part already takes the slots of its own hosts alone.
         is_short = any(not self._of_seeds.is_over(seed, self._most) for seed in waiting)
@@ -340,9 +340,9 @@ class RequestSlots:
         had it: as many of each family as of its own.
         """
         seed, _ = self._families(host)
-        waiting = self._waiting[Standing.UNASKED]
+        waiting = self._waiting[Standing.NEW]
         own = sum(map(len, waiting.get(seed, {}).values())) + 1
-        before = min(self._unasked, own * len(waiting))
+        before = min(self._new, own * len(waiting))
         return now + SILENT_S * -(-before // self._most_silent)
 
     def next_slow(self, now: float) -> float | None:

@@ -1,6 +1,7 @@
 """Preview of a crawl: its first pages, and the delays and rules of their hosts.
 
-Law: only robots.txt files are requested, no page. The preview writes to the caller's store.
+Law: only robots.txt files are requested, no page. Hosts and their rules become known in the store
+of the recorder, so the caller gives a temporary one, or a copy.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
-_LOOKS_EVERY_S = 0.05
+_WAKES_EVERY_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class FirstHost:
     origin: str
     delay_s: float
     rules: Rules | None  # None without a response
-    trouble: State | None
+    trouble: State | None  # why its pages would fail without a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class DryRun:
         for pages, _ in recorder.pages.contents():
             for host_id, count in recorder.hosts.of_pages(pages):
                 self._hosts[host_id].pages += count
+        # Of a host's files only robots.txt is requested: no sitemaps, and no rules of usage.
         only_robots = replace(
             settings,
             scope=replace(settings.scope, sitemaps=False),
@@ -121,7 +123,7 @@ class DryRun:
     async def _wake(self) -> None:
         while True:
             self._hosts.wake(self._clock.now())
-            await asyncio.sleep(_LOOKS_EVERY_S)
+            await asyncio.sleep(_WAKES_EVERY_S)
 
     def _gate_refuses(self, page: PageId) -> State | None:
         pages = self._host_of(page).pages

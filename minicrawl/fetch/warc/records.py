@@ -216,8 +216,8 @@ class WarcRecords:
 def _fields(head: bytes) -> dict[str, str]:
     """Return the named fields of a record. Its first line is the version.
 
-    Only WARC-Protocol may be repeated; it then has a line for each value.
-    Bytes that are not UTF-8 are usually in a URL, so they are percent-encoded, as browsers do.
+    Only WARC-Protocol may be repeated; it then has a line for each value. Bytes that are not UTF-8
+    are usually in a URL, so they are percent-encoded, as browsers do.
     """
     try:
         text = _FOLD.sub(b" ", head).decode()

@@ -24,6 +24,8 @@ from minicrawl.lab.dynamic_graphs.shortest_path_trees import AusielloTrees
 
 
 class AlgorithmKind(StrEnum):
+    """Answer of an algorithm, and the attribute of its state that has it."""
+
     DISTANCES = "distances"
     COMPONENTS = "components"
 

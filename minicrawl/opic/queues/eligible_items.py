@@ -1,7 +1,7 @@
 """The items in the queues of hosts: groups of siblings, and lone pages.
 
-The key of a lone page is computed on demand, so a waiting lone page costs the
-four bytes of its place in the queue and no more.
+The key of a lone page is computed on demand, so a waiting lone page costs the four bytes of its
+place in the queue and no more.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """The queue of one host: its waiting pages, and the richest of them.
 
-A small host scans all its
-waiting pages for the richest one, a large host keeps candidates. Without candidates, the floor is
-the entry in the front, or the lowest possible one while the host has none in the front.
+A small host scans all its waiting pages for the richest one, a large host keeps candidates.
+
+entry  page and key as one integer, which is smaller the more the page has: see `PAGE`
+front  the host's best entry while `by_host` compares it with those of the other hosts
+floor  the poorest entry whose offer matters, so that others cost one comparison: that of the last
+       candidate; without candidates the front, or that of every page while the host has none
 """
 
 from array import array
@@ -143,9 +146,7 @@ class HostQueue:
     def set_front(self, entry: int | None) -> None:
         """Put this entry in the front, or, with None, take the host out of the front."""
         self.front = entry
-        # Without candidates only a better page than the front matters, so an offer below it costs
-        # one comparison. A host that is not ready accepts no offers at all: `resume` scans its
-        # pages.
+        # A host that is not ready accepts no offers at all: `resume` scans its pages.
         if self._candidates is None:
             if entry is None:
                 entry = _EVERY_PAGE if self.is_ready else _NO_PAGE
@@ -213,7 +214,7 @@ class HostQueue:
         pages = {entry & PAGE for entry in candidates}
         entries = [page - (keys[page] << 32) for page in pages if is_eligible(page)]
         entries = [entry for entry in entries if entry <= self._floor]  # a key may have fallen
-        most = self._wanted()
+        most = self._most_candidates()
         if len(entries) > 2 * most:
             entries = nsmallest(most, entries)
             self._put_floor(entries[-1])
@@ -221,7 +222,7 @@ class HostQueue:
 
     def _refill(self) -> bool:
         """Lower the floor to the best waiting pages; return False if it cannot sink further."""
-        count, leased = self._wanted(), self._eligible.leased
+        count, leased = self._most_candidates(), self._eligible.leased
         while self._floor != _EVERY_PAGE and not self._candidates:
             waiting = self.waiting()
             keys = self._eligible.keys_of(waiting)
@@ -244,5 +245,5 @@ class HostQueue:
         self._candidates = entries
         self._room = 2 * len(entries) + _SPARE_ROOM
 
-    def _wanted(self) -> int:
+    def _most_candidates(self) -> int:
         return max(FEWEST, len(self.pages) >> 6)

@@ -1,14 +1,14 @@
 """Texts that packages extract from archived pages, such as their main text.
 
 Parsers of packages (`ext.PARSERS`) make the texts: functions of markup and its URL. One with
-a method `for_site` first gets sample pages of each host, and returns the function for the pages
-of that host.
+a method `for_site` first gets sample pages of each host, and returns the function for the pages of
+that host.
 
 Laws: a page that exceeds its deadline has no text, and no other page is affected: the process is
 killed, and the next page starts another. A page with which a parser raises has no text either,
-and costs no more than its time. After many slow pages the deadline becomes short, and
-a site whose pages have cost far more than usual is read no further, so that slow pages cannot
-take hours, however many they are.
+and costs no more than its time. After many slow pages the deadline becomes short, and a site
+whose pages have cost far more than usual is read no further, so that slow pages cannot take hours,
+however many they are.
 """
 
 import gc

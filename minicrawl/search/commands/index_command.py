@@ -14,7 +14,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option, store_with_pages_option
 from minicrawl.errors import NoRoom
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.importance_file import join_importance, keep_importance
+from minicrawl.search.importance_file import keep_importance, renew_importance
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.wording import counted, visible
 
@@ -31,7 +31,7 @@ def prepare_index(store: Path) -> None:
         is_usable = has_index(folder) and not why_useless(folder, connection)
     if not is_usable:
         bring_index_up_to_date(store)
-    elif why := join_importance(folder, store):
+    elif why := renew_importance(folder, store):
         click.echo(f"minicrawl: {visible(why)}", err=True)
     if not archive_folder(store).is_dir():
         click.echo(f"{archive_folder(store)} is gone: only the index is left", err=True)

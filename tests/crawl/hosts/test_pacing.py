@@ -47,7 +47,7 @@ def test_all_expensive_hosts_share_that_half() -> None:
 def test_a_host_that_is_alone_waits_for_nobody() -> None:
     fair = FairShare()
     assert fair.pause_s("dear", DEAR_S, 1.0) == 0
-    assert fair.pause_s("dear", DEAR_S, 1.0, was_asked=False) == 0
+    assert fair.pause_s("dear", DEAR_S, 1.0, was_requested=False) == 0
 
 
 def test_where_all_hosts_cost_the_same_none_waits() -> None:
@@ -74,8 +74,8 @@ def test_a_host_that_was_expensive_long_ago_does_not_count() -> None:
 
 def test_a_page_settled_without_a_request_may_cost_less_than_a_request() -> None:
     fair = crowd(5)
-    assert fair.pause_s("dear", FREE_S / 10, 1.0, was_asked=False) == 0
-    assert fair.pause_s("dear", FREE_S, 1.0, was_asked=False) > 0
+    assert fair.pause_s("dear", FREE_S / 10, 1.0, was_requested=False) == 0
+    assert fair.pause_s("dear", FREE_S, 1.0, was_requested=False) > 0
 
 
 def test_of_very_many_hosts_only_the_last_are_remembered() -> None:

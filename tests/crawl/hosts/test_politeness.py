@@ -72,10 +72,10 @@ def paced(*hosts: int, **settings: int) -> Polite:
 def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
     polite = Polite(delay_s=1)
     polite.request(HOST, began=10, ended=15)
-    unasked = polite.hosts[OTHER].shared
+    new = polite.hosts[OTHER].shared
     change_delays(polite.hosts, Settings(politeness=Politeness(delay_s=3)), 15.5)
     assert polite.hosts[HOST].ready_at == 18
-    assert not unasked.was_asked
+    assert not new.was_requested
 
 
 def test_a_strike_against_an_origin_does_not_count_for_others_of_its_name() -> None:
@@ -205,7 +205,7 @@ def test_a_host_that_costs_more_than_others_waits_longer() -> None:
     assert not polite.hosts.may_be_asked(polite.hosts[HOST], 4.9)
     assert polite.hosts.may_be_asked(polite.hosts[HOST], 5.1)
     assert polite.hosts.may_be_asked(polite.hosts[OTHER], 1)
-    polite.hosts.charge(polite.hosts[HOST], 100_000, 6, was_asked=False)
+    polite.hosts.charge(polite.hosts[HOST], 100_000, 6, was_requested=False)
     assert polite.hosts.may_be_asked(polite.hosts[HOST], 6 + Politeness().max_pause_s)
 
 

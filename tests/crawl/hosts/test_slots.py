@@ -18,7 +18,7 @@ from minicrawl.crawl.hosts.slots import (
     Standing,
 )
 
-PROVEN, UNASKED, STRANGE, SILENT = Standing
+PROVEN, NEW, STRANGE, SILENT = Standing
 HOST, OTHER, SEED = 1, 2, 100
 SLOTS = 64
 KEPT = int(RESERVED * SLOTS)
@@ -68,7 +68,7 @@ FARM = range(SEED, SEED + 1000)
 
 def test_a_host_is_proven_by_a_page_and_by_its_last_request_alone() -> None:
     state = Host(0, "http://a.example", NameState("a.example"))
-    assert Standing.of(state, is_known=False) is UNASKED
+    assert Standing.of(state, is_known=False) is NEW
     assert Standing.of(state) is SILENT
     state.shared.free_at = 1.0
     assert Standing.of(state, is_known=False) is SILENT
@@ -157,7 +157,7 @@ def test_waiting_hosts_are_resumed_family_by_family() -> None:
     room = Room(1)
     room.slots.take(0, HOST, SILENT)
     for host in (*FARM[:3], OTHER, 3):
-        room.slots.wait(host, UNASKED)
+        room.slots.wait(host, NEW)
     room.slots.resize(Politeness(concurrency=SLOTS))
     while room.slots.resume_one():
         pass
@@ -167,7 +167,7 @@ def test_waiting_hosts_are_resumed_family_by_family() -> None:
 def test_hosts_that_gave_a_page_are_resumed_first() -> None:
     room = Room(1)
     slot = room.take(SEED, PROVEN)
-    for host, standing in ((4, SILENT), (3, STRANGE), (2, UNASKED), (1, PROVEN)):
+    for host, standing in ((4, SILENT), (3, STRANGE), (2, NEW), (1, PROVEN)):
         room.slots.wait(host, standing)
     room.leave(slot)
     while room.slots.resume_one():
@@ -189,10 +189,10 @@ def test_a_family_with_its_part_keeps_no_other_one_waiting() -> None:
 
 def test_a_silent_host_gives_its_slot_to_one_that_was_never_requested() -> None:
     room = Room(4)
-    slots = [room.take(SEED + number, UNASKED, number / 10) for number in range(2)]
+    slots = [room.take(SEED + number, NEW, number / 10) for number in range(2)]
     room.slots.wait(OTHER, SILENT)
     assert room.slots.next_silent() is None  # no host waits for its first request
-    room.slots.wait(HOST, UNASKED)
+    room.slots.wait(HOST, NEW)
     assert room.slots.next_silent() == SILENT_S
     room.slots.give_up_silent(SILENT_S - 0.1)
     assert room.ended == []
@@ -206,15 +206,15 @@ def test_a_silent_host_gives_its_slot_to_one_that_was_never_requested() -> None:
 
 def test_a_family_that_has_its_part_takes_first_requests_of_its_own_alone() -> None:
     room = Room(8)
-    room.take(HOST, UNASKED)
+    room.take(HOST, NEW)
     for host in range(OTHER, 9):  # more families than slots, so that one slot is a part
         room.slots.wait(host, PROVEN)
-    room.fill(FARM, UNASKED)
-    room.slots.wait(FARM[-1], UNASKED)
+    room.fill(FARM, NEW)
+    room.slots.wait(FARM[-1], NEW)
     room.slots.give_up_silent(SILENT_S)
     assert room.ended == [SEED]
-    assert room.fill(range(9, 10), UNASKED) == 1
-    room.slots.wait(10, UNASKED)
+    assert room.fill(range(9, 10), NEW) == 1
+    room.slots.wait(10, NEW)
     room.slots.give_up_silent(SILENT_S)
     assert room.ended == [SEED, HOST, SEED + 1]
 
@@ -223,7 +223,7 @@ def test_a_host_that_lost_its_slot_waits_for_as_many_others_as_of_its_own_family
     room = Room(2)
     room.slots.take(0, OTHER, SILENT)
     for host in FARM:
-        room.slots.wait(host, UNASKED)
+        room.slots.wait(host, NEW)
     assert room.slots.when_all_were_asked(HOST, 5) == 5 + SILENT_S
     assert room.slots.when_all_were_asked(SEED, 5) == 5 + SILENT_S * len(FARM)
 
@@ -281,7 +281,7 @@ def test_strangers_wait_only_while_very_many_pages_wait_for_the_parser() -> None
     slots = [room.take(SEED, STRANGE) for _ in range(most + 1)]
     assert room.slots.has_room(HOST, STRANGE)
     room.waiting_to_be_read = 1
-    for standing in (UNASKED, STRANGE, SILENT):
+    for standing in (NEW, STRANGE, SILENT):
         assert not room.slots.has_room(HOST, standing)
     assert room.slots.has_room(HOST, PROVEN)
     for _ in range(2):
