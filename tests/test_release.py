@@ -128,6 +128,21 @@ def wheel_metadata(folder: Path) -> str:
         return files.read(name).decode()
 
 
+def test_the_linter_of_workflows_finds_nothing() -> None:
+    zizmor = Path(sys.executable).with_name("zizmor")
+    if not zizmor.exists():
+        pytest.skip("no zizmor")
+    options = ["--offline", "--strict-collection", "--pedantic", "--min-severity", "low"]
+    ran = subprocess.run(
+        [zizmor, *options, ".github", "action.yml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
 DOCKER = """#!/bin/sh
 printf '%s\\n' "$*" >>"$CALLS"
 case "$*" in
