@@ -22,7 +22,8 @@ from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, Step
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
-from minicrawl.crawl.turns.turn_ends import ListedPages, TurnEnds
+from minicrawl.crawl.turns.listed_pages import ListedPages
+from minicrawl.crawl.turns.turn_ends import TurnEnds
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess

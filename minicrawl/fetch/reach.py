@@ -19,7 +19,7 @@ def network_with_proxies(network: Network, environ: Mapping[str, str] = os.envir
     """Return the settings with the proxies of settings, files and environment as URLs."""
     if not _may_have_proxies(network, environ):
         return network
-    from minicrawl.fetch.proxy.naming import with_known_proxies
+    from minicrawl.fetch.proxy.configuration import with_known_proxies
 
     return with_known_proxies(network, environ)
 
@@ -41,17 +41,17 @@ async def check_network(network: Network) -> tuple[list[str], list[str]]:
         for host in network.insecure
     ]
     if _may_have_proxies(network, os.environ):
+        from minicrawl.fetch.proxy.configuration import hosts_without_proxy, sources_of_proxies
         from minicrawl.fetch.proxy.dialing import check_proxies
-        from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies
         from minicrawl.fetch.proxy.proxies import ProxyRoutes
 
         proxied = network_with_proxies(network)
         if proxied.proxy:
             warnings += await check_proxies(proxied)
             routes = ProxyRoutes(proxied.proxy, proxied.no_proxy)
-            named = names_of_proxies(network, os.environ)
+            sources = sources_of_proxies(network, os.environ)
             proxies = ", ".join(map(str, routes.proxies))  # without logins
-            notes.append(f"through {proxies} ({named})")
+            notes.append(f"through {proxies} ({sources})")
             notes += filter(None, [hosts_without_proxy(network, os.environ)])
     return notes, warnings
 

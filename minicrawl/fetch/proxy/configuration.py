@@ -26,6 +26,7 @@ _SHOWN = 5
 
 
 def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> NetworkSettings:
+    """Return the settings with the URLs of proxies in place of @FILE and of the environment."""
     proxies: tuple[str, ...] = ()
     for text in network.proxy:
         if text == ENVIRONMENT:
@@ -42,14 +43,15 @@ def with_known_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> 
     return replace(network, proxy=proxies, no_proxy=bypass)
 
 
-def names_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> str:
-    origins: list[str] = []
+def sources_of_proxies(network: NetworkSettings, environ: Mapping[str, str]) -> str:
+    """Return the names of the option and of the variables that configure proxies."""
+    sources: list[str] = []
     for text in network.proxy:
         if text == ENVIRONMENT:
-            origins += [_written(name, environ)[0] for name, _ in _of_environment(environ)]
-        elif "--proxy" not in origins:
-            origins.append("--proxy")
-    return ", ".join(origins)
+            sources += [_in_effect(name, environ)[0] for name, _ in _of_environment(environ)]
+        elif "--proxy" not in sources:
+            sources.append("--proxy")
+    return ", ".join(sources)
 
 
 def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) -> str:
@@ -57,16 +59,16 @@ def hosts_without_proxy(network: NetworkSettings, environ: Mapping[str, str]) ->
     hosts = tuple(_bypass(network.no_proxy, environ))
     if not hosts:
         return ""
-    variable, named = _written(_NO_PROXY, environ)
-    names = f" ({variable})" if ENVIRONMENT in network.no_proxy and named else ""
+    variable, named = _in_effect(_NO_PROXY, environ)
+    source = f" ({variable})" if ENVIRONMENT in network.no_proxy and named else ""
     more = f" and {len(hosts) - _SHOWN:,} more" if len(hosts) > _SHOWN else ""
-    return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more}{names}"
+    return f"without a proxy: {', '.join(hosts[:_SHOWN])}{more}{source}"
 
 
 def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    specific = [name for name in ("http_proxy", "https_proxy") if _written(name, environ)[1]]
+    specific = [name for name in ("http_proxy", "https_proxy") if _in_effect(name, environ)[1]]
     for prefix, name in _VARIABLES.items():
-        written, url = _written(name, environ)
+        written, url = _in_effect(name, environ)
         if not url:
             continue
         if "://" not in url:
@@ -80,7 +82,7 @@ def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, ("https=" if specific == ["http_proxy"] else "http=") + url
 
 
-def _written(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
+def _in_effect(name: str, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the spelling of a variable that is in effect, and its value, or "" if unset."""
     for spelled in (name, name.upper()):
         if url := environ.get(spelled, "").strip():
@@ -116,7 +118,7 @@ def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]
         if text != ENVIRONMENT:
             yield text
             continue
-        name, value = _written(_NO_PROXY, environ)
+        name, value = _in_effect(_NO_PROXY, environ)
         for host in value.replace(",", " ").split():
             try:
                 yield str(BYPASS.read(host))

@@ -5,7 +5,11 @@ import pytest
 from minicrawl.config import Network
 from minicrawl.errors import UsageError
 from minicrawl.fetch.http.targets import target
-from minicrawl.fetch.proxy.naming import hosts_without_proxy, names_of_proxies, with_known_proxies
+from minicrawl.fetch.proxy.configuration import (
+    hosts_without_proxy,
+    sources_of_proxies,
+    with_known_proxies,
+)
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes, parse_proxy
 from minicrawl.fetch.reach import network_with_proxies
 
@@ -57,7 +61,7 @@ def test_the_environment_names_proxies_by_scheme_but_not_for_this_machine(
 
 
 def test_lower_case_variables_come_first() -> None:
-    assert names_of_proxies(Network(), {"HTTP_PROXY": A, "http_proxy": B}) == "http_proxy"
+    assert sources_of_proxies(Network(), {"HTTP_PROXY": A, "http_proxy": B}) == "http_proxy"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,7 @@ def test_a_file_has_one_proxy_a_line(tmp_path: Path) -> None:
     file.write_text(f"# ours\n{A}\n\n{B}\n")
     network = with_known_proxies(Network(proxy=(f"@{file}",)), {})
     assert network.proxy == (A, B)
-    assert names_of_proxies(Network(proxy=(f"@{file}",)), {}) == "--proxy"
+    assert sources_of_proxies(Network(proxy=(f"@{file}",)), {}) == "--proxy"
 
 
 @pytest.mark.parametrize(
