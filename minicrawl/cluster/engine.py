@@ -1,15 +1,13 @@
 """Protocols of the engine that joins the shards of a crawl.
 
-The engine has logs, batches, keys, broadcasts and objects. `nats` implements it.
+The engine has logs, keys, broadcasts and objects. `nats` implements it.
 
 Laws of every engine: confirmed data stays until somebody removes it. Only a caller that knows the
-end of a log appends to it. Batches of one channel arrive in the order of their publication, except
-those that are delivered again. `update` changes a key only from the revision that the caller knows.
-A failed call may be repeated: only batches and broadcasts may then arrive twice.
+end of a log appends to it. `update` changes a key only from the revision that the caller knows. A
+failed call may be repeated.
 
 log        numbered entries of one shard; the first ones may have been removed
 pages      logs of the same kind, for the kept pages of shards
-batch      transfers from shard to shard; redelivered until the receiver acknowledges it
 key        a name with a small value and a revision, which grows with each change of any key
 beats      keys with a leader of their own: they answer while servers elect one for the other keys
 object     a large file with a name
@@ -20,7 +18,6 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.records import KeyEntry
 from minicrawl.cluster.server_versions import ServerFacts
 from minicrawl.errors import MinicrawlError
@@ -65,18 +62,6 @@ class LogSpan(NamedTuple):
 
     first: int
     last: int
-
-
-class BatchDelivery(Protocol):
-    @property
-    def packed(self) -> bytes:
-        """The bytes of `channels.pack`, unchecked."""
-
-    async def done(self) -> None:
-        """Acknowledge: the batch is in the log of the shard, and need not come again."""
-
-    async def later(self) -> None:
-        """Ask for redelivery in a moment: an earlier batch is missing."""
 
 
 class ShardLogs(Protocol):
@@ -172,16 +157,6 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
     def pages(self) -> ShardLogs:
         """The logs of kept pages: each shard has one beside its log, made on first use."""
 
-    async def publish(self, batch: TransferBatch) -> None:
-        """Store the batch for its receiver. A batch published twice may arrive twice."""
-
-    def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        """Yield deliveries for the shard, for ever.
-
-        Deliveries that are not acknowledged come again, here or elsewhere. The latest inbox of a
-        shard gets everything; an older one raises Fenced. Close it with `aclose`.
-        """
-
     async def put_object(self, name: str, file: Path) -> None:
         """Store a copy of the file; it replaces an older one when it is complete."""
 
@@ -198,4 +173,4 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
         """Return the servers that answer; at least the one that we are connected to."""
 
     async def close(self) -> None:
-        """Close the connection. Inboxes and watches end."""
+        """Close the connection. Watches end."""

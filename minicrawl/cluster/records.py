@@ -6,8 +6,8 @@ the wire is trusted. Unknown fields, of later versions, are ignored. `T.of` read
 session     random name of one run of a node: a restarted process has another one
 generation  number of times that a shard was taken
 facts       numbers that shards tell each other about once a second
-idle        no page of the shard can be read, now or later, unless cash arrives; everything done is
-            committed, and everything sent is published
+idle        no page of the shard can be read, now or later, unless cash arrives, and everything done
+            is committed
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class ShardCrawl:
         # The sketch has the latest keys. With older ones the queue could offer a page below the
         # threshold again and again, and never the one above it.
         self._update_order()
-        is_safe = recorder.committer.last_step == frontier.last_seq and not traffic.is_busy
+        is_safe = recorder.committer.last_step == frontier.last_seq
         importance: dict[str, Any] = {}
         if (estimate := self._importance) is not None:
             estimate.look(self._context.clock.now())

@@ -39,8 +39,8 @@ R = TypeVar("R", bound=Record)
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 DEFAULT_SHARDS = 16
-FORMAT = 8
-"""Version of the format of keys and logs. Nodes of a cluster need the same."""
+FORMAT = 9
+"""Version of keys, logs and messages. Nodes of a cluster need the same."""
 _POLL_S = 1.0
 _NOTICED_LOOK = 3
 

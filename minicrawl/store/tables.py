@@ -214,11 +214,11 @@ def times(connection: Connection) -> list[tuple[int, int]]:
     return [(at, clock) for at, clock in json.loads(meta(connection, "times") or "[]")]
 
 
-def sendings_after(connection: Connection, seq: int) -> Iterator[tuple[int, Step]]:
-    """Yield the batches sent after this step, in order."""
+def sendings(connection: Connection) -> Iterator[tuple[int, Step]]:
+    """Yield all batches that were sent, with the numbers of their steps, in order."""
     cursor = connection.execute(
-        "SELECT seq, page, amount, spending FROM steps WHERE seq > ? AND kind = ? ORDER BY seq",
-        (seq, StepKind.SEND),
+        "SELECT seq, page, amount, spending FROM steps WHERE kind = ? ORDER BY seq",
+        (StepKind.SEND,),
     )
     for number, shard, batch, blob in cursor:
         yield number, Step(StepKind.SEND, shard, 0, unpack(blob), batch)

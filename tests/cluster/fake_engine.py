@@ -1,8 +1,8 @@
 """An engine in memory with all the faults that a replicated log may have.
 
-A call may fail before or after it has done its work, and may be slow. Batches may come twice, and
-those of different senders in any order. The engine never forgets what it confirmed, never appends
-to a log whose end is not the one that the writer expects, and never reorders batches of one sender.
+A call may fail before or after it has done its work, and may be slow. Broadcasts may be lost, and
+batches come twice. The engine never forgets what it confirmed, and never appends to a log whose end is not
+the one that the writer expects.
 
 Any number of engines share one `FakeServers`, also in loops of different threads.
 """
@@ -16,12 +16,9 @@ from contextlib import suppress
 from enum import Enum, auto
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
-from minicrawl.cluster.channels.batches import TransferBatch, pack
 from minicrawl.cluster.engine import (
     MOST_VALUE_BYTES,
-    BatchDelivery,
     EngineError,
     EngineFull,
     EngineUnavailable,
@@ -32,6 +29,7 @@ from minicrawl.cluster.engine import (
 )
 from minicrawl.cluster.records import KeyEntry
 from minicrawl.cluster.server_versions import RECOMMENDED, ServerFacts, as_text
+from minicrawl.cluster.traffic.exchange import BATCH_PREFIX
 
 _MOST_TURNS = 5
 """Limit of the turns of the loop that a call of an unruly engine takes."""
@@ -78,12 +76,6 @@ def _finish(future: "asyncio.Future[None]") -> None:
         future.set_result(None)
 
 
-class Sent(NamedTuple):
-    order: int
-    sender: int
-    packed: bytes
-
-
 class FakeServers:
     """State of the servers. With a `seed` they are unruly, without one quick and exact."""
 
@@ -94,13 +86,9 @@ class FakeServers:
         self.pages: defaultdict[int, Log] = defaultdict(Log)
         self.forgot: defaultdict[int, int] = defaultdict(int)
         """Number of last entries of a shard's log that the leading server does not know."""
-        self.waiting: defaultdict[int, list[Sent]] = defaultdict(list)
-        self.numbers: defaultdict[tuple[int, int], int] = defaultdict(int)
-        self.early = set[int]()
-        self.are_forgetful = False
-        """Whether a batch may be lost after its publication was confirmed."""
-        self.lost = set[tuple[int, int, int]]()
-        self.inboxes: defaultdict[int, int] = defaultdict(int)
+        self.lose_batches = False
+        """Whether batches may be lost, as all other broadcasts may."""
+        self.lost_batches = 0
         self.values = dict[str, KeyEntry]()
         self.files = dict[str, bytes]()
         self.said = list[KeyEntry]()
@@ -124,30 +112,8 @@ class FakeServers:
     def chance(self) -> bool:
         return self._random is not None and self._random.random() < 0.3
 
-    def pick(self, senders: list[int]) -> int:
-        return self._random.choice(senders) if self._random else senders[0]
-
     def next_fault(self) -> Fault | None:
         return self.faults.pop(0) if self.faults else None
-
-
-class FakeDelivery:
-    def __init__(self, servers: FakeServers, shard: int, sent: Sent) -> None:
-        self._servers, self._shard, self._sent = servers, shard, sent
-
-    @property
-    def packed(self) -> bytes:
-        return self._sent.packed
-
-    async def done(self) -> None:
-        with self._servers.lock, suppress(ValueError):
-            self._servers.waiting[self._shard].remove(self._sent)
-
-    async def later(self) -> None:
-        await asyncio.sleep(0.001)
-        with self._servers.lock:
-            self._servers.early.add(self._sent.order)
-        self._servers.waiters.wake()
 
 
 class _Call:
@@ -253,54 +219,6 @@ class FakeEngine:
         async with self._call():
             self.servers.forgot.pop(shard, 0)
 
-    # ------------------------------------------------------------ batches
-
-    async def publish(self, batch: TransferBatch) -> None:
-        async with self._call():
-            channel, servers = (batch.sender, batch.receiver), self.servers
-            name = (*channel, batch.number)
-            is_old = batch.number <= servers.numbers[channel]
-            if is_old and name not in servers.lost and not servers.chance():
-                return
-            servers.numbers[channel] = max(servers.numbers[channel], batch.number)
-            if servers.are_forgetful and not is_old and servers.chance():
-                servers.lost.add(name)
-                return
-            sent = Sent(servers.next_revision(), batch.sender, pack(batch))
-            servers.waiting[batch.receiver].append(sent)
-
-    async def inbox(self, shard: int) -> AsyncGenerator[BatchDelivery, None]:
-        servers, came = self.servers, dict[int, int]()
-        servers.inboxes[shard] += 1
-        ours = servers.inboxes[shard]
-        servers.waiters.wake()
-        while not self.closed:
-            changed = servers.waiters.join()
-            if servers.inboxes[shard] != ours:
-                raise Fenced(f"shard {shard} was taken over by another node")
-            with servers.lock:
-                sent = self._next(servers.waiting[shard], came)
-            if sent is None:
-                await changed
-            else:
-                came[sent.sender] = max(sent.order, came.get(sent.sender, 0))
-                yield FakeDelivery(servers, shard, sent)
-
-    def _next(self, waiting: list[Sent], came: dict[int, int]) -> Sent | None:
-        """Return the next batch of some sender, or again one that is not acknowledged."""
-        new = [sent for sent in waiting if sent.order > came.get(sent.sender, 0)]
-        old = [sent for sent in waiting if sent.order <= came.get(sent.sender, 0)]
-        early = [sent for sent in old if sent.order in self.servers.early]
-        if early and not (new and self.servers.chance()):
-            self.servers.early.remove(early[0].order)
-            return early[0]
-        if old and new and self.servers.chance():
-            return old[0]
-        if not new:
-            return None
-        sender = self.servers.pick(sorted({sent.sender for sent in new}))
-        return next(sent for sent in new if sent.sender == sender)
-
     # ------------------------------------------------------------ keys
 
     async def get(self, key: str) -> KeyEntry | None:
@@ -367,9 +285,13 @@ class FakeEngine:
     async def broadcast(self, topic: str, content: bytes) -> None:
         if len(content) > MOST_VALUE_BYTES:
             raise ValueError(f"{len(content):,} bytes are more than a broadcast may have")
-        if not self.servers.chance():
-            self.servers.said.append(KeyEntry(topic, content, 0))
-            self.servers.waiters.wake()
+        servers, is_batch = self.servers, topic.startswith(BATCH_PREFIX)
+        if servers.chance() and (servers.lose_batches or not is_batch):
+            servers.lost_batches += is_batch
+            return
+        copies = 1 + (is_batch and servers.chance())
+        servers.said += [KeyEntry(topic, content, 0)] * copies
+        servers.waiters.wake()
 
     async def broadcasts(self, prefix: str) -> AsyncGenerator[KeyEntry, None]:
         heard = len(self.servers.said)

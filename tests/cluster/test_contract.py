@@ -1,7 +1,7 @@
 """The contract that every engine keeps, the fake one and NATS alike."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,9 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from minicrawl.cluster.access import cancelled
-from minicrawl.cluster.channels.batches import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
-    BatchDelivery,
     ClusterEngine,
     EngineError,
     EngineUnavailable,
@@ -69,20 +67,8 @@ async def entries(engine: ClusterEngine, after: int = 0) -> list[LogEntry]:
     return [entry async for entry in engine.entries(SHARD, after)]
 
 
-async def first(stream: AsyncGenerator[T, None], count: int) -> list[T]:
-    return [await anext(stream) for _ in range(count)]
-
-
 def without_revision(entry: KeyEntry | None) -> tuple[str, bytes | None] | None:
     return entry and (entry.key, entry.value)
-
-
-def batch(sender: int, number: int, receiver: int = SHARD) -> TransferBatch:
-    return TransferBatch(sender, receiver, number, [Transfer(f"http://a/{number}", number)])
-
-
-def numbers(deliveries: list[BatchDelivery]) -> list[int]:
-    return [unpack(delivery.packed).number for delivery in deliveries]
 
 
 async def test_a_log_begins_with_entry_1_and_keeps_the_order(connect: Connect) -> None:
@@ -162,62 +148,6 @@ async def test_an_entry_may_have_the_largest_size(engine: ClusterEngine) -> None
     await engine.append(SHARD, 0, content)
     assert await engine.append(SHARD, 0, content) == 1
     assert await entries(engine) == [LogEntry(1, content)]
-
-
-async def test_batches_of_a_sender_come_in_order(engine: ClusterEngine) -> None:
-    for number in (1, 2, 3):
-        await engine.publish(batch(0, number))
-    async with aclosing(engine.inbox(SHARD)) as inbox:
-        seen: list[int] = []
-        while seen[-1:] != [3]:
-            delivery = await anext(inbox)
-            seen.append(unpack(delivery.packed).number)
-            await delivery.done()
-    assert list(dict.fromkeys(seen)) == [1, 2, 3]
-
-
-async def test_a_new_inbox_has_the_batches_that_were_not_acknowledged(connect: Connect) -> None:
-    engine = await connect()
-    for sender in (0, 1, 2):
-        await engine.publish(batch(sender, 1))
-    async with aclosing(engine.inbox(SHARD)) as inbox:
-        delivery = await anext(inbox)
-        done = unpack(delivery.packed).sender
-        await delivery.done()
-        assert unpack((await anext(inbox)).packed).sender != done
-    async with aclosing((await connect()).inbox(SHARD)) as inbox:
-        again = {unpack(one.packed).sender for one in await first(inbox, 2)}
-    assert again == {0, 1, 2} - {done}
-
-
-@pytest.mark.slow
-async def test_a_batch_that_came_too_early_is_delivered_again(engine: ClusterEngine) -> None:
-    await engine.publish(batch(0, 2))
-    async with aclosing(engine.inbox(SHARD)) as inbox:
-        for _ in range(3):
-            delivery = await anext(inbox)
-            assert unpack(delivery.packed).number == 2
-            await delivery.later()
-
-
-async def test_a_waiting_receiver_gets_the_batches_of_its_own_shard(engine: ClusterEngine) -> None:
-    async with aclosing(engine.inbox(SHARD)) as inbox:
-        coming = asyncio.ensure_future(anext(inbox))
-        await engine.publish(batch(0, 1))
-        await engine.publish(batch(1, 7, receiver=SHARD + 1))
-        assert numbers([await coming]) == [1]
-
-
-async def test_the_inbox_that_was_opened_last_gets_all_batches_and_older_ones_are_fenced(
-    connect: Connect,
-) -> None:
-    one, other = await connect(), await connect()
-    await one.publish(batch(0, 1))
-    async with aclosing(one.inbox(SHARD)) as older, aclosing(other.inbox(SHARD)) as newer:
-        assert numbers([await anext(older)]) == [1]
-        assert numbers([await anext(newer)]) == [1]
-        with pytest.raises(Fenced):
-            await anext(older)
 
 
 async def test_a_change_of_a_key_needs_its_current_revision(engine: ClusterEngine) -> None:

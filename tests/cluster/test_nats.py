@@ -18,7 +18,6 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from minicrawl.cluster.access import ClusterAccess, cancelled, opened
-from minicrawl.cluster.channels.batches import Transfer, TransferBatch, unpack
 from minicrawl.cluster.engine import (
     ClusterEngine,
     EngineError,
@@ -193,9 +192,6 @@ async def test_the_permissions_that_the_error_advises_are_enough(tmp_path: Path)
         ):
             assert await engine.append(SHARD, 0, b"one") == 1
             await engine.put("node.a", b"here")
-            await engine.publish(TransferBatch(1, SHARD, 1, [Transfer("http://a/", 1)]))
-            async with aclosing(engine.inbox(SHARD)) as inbox:
-                await (await anext(inbox)).done()
             async with aclosing(engine.broadcasts("told.")) as coming:
                 hearing = asyncio.ensure_future(anext(coming))
                 while not hearing.done():
@@ -265,15 +261,12 @@ async def test_an_invalid_configuration_of_the_servers_is_an_error(tmp_path: Pat
 async def test_a_killed_server_comes_back_with_all_that_it_confirmed(tmp_path: Path) -> None:
     async with served(tmp_path, 1) as (servers, engine):
         await engine.append(SHARD, 0, b"one")
-        await engine.publish(TransferBatch(0, SHARD, 1, [Transfer("http://a/", 1)]))
         revision = await engine.update("lease.3", b"me", 0)
         await servers.servers[0].end(signal.SIGKILL)
         appending = asyncio.ensure_future(engine.append(SHARD, 1, b"two"))
         await servers.servers[0].start()
         assert await appending == 2
         assert await engine.update("lease.3", b"me again", revision) > revision
-        async with aclosing(engine.inbox(SHARD)) as inbox:
-            assert unpack((await anext(inbox)).packed).number == 1
 
 
 @pytest.mark.proof
@@ -371,21 +364,15 @@ async def leader(streams: Streams, bucket: Bucket) -> str:
 async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:
     sent = 0
     revision = await engine.update("lease.3", b"0", 0)
-    async with aclosing(engine.inbox(SHARD)) as inbox, aclosing(engine.watch("node.")) as nodes:
+    async with aclosing(engine.watch("node.")) as nodes:
         assert await anext(nodes) is None
         while sent < 2 * ROUNDS:
             if sent == ROUNDS:
                 await servers.servers[0].end(signal.SIGKILL)
             sent += 1
-            await engine.publish(TransferBatch(0, SHARD, sent, [Transfer("http://a/", 1)]))
             assert await engine.append(SHARD, sent - 1, b"%d" % sent) == sent
             revision = await engine.update("lease.3", b"%d" % sent, revision)
             await engine.put("node.a", b"%d" % sent)
-            came = 0
-            while came != sent:
-                delivery = await anext(inbox)
-                await delivery.done()
-                came = unpack(delivery.packed).number
             changed = await anext(nodes)
             while changed is None or changed.value != b"%d" % sent:
                 changed = await anext(nodes)

@@ -11,15 +11,14 @@ them strictly in that order, and posts batch and number in one step of its log:
     shard 0 sends                            shard 1 has posted batches 1 to 4 of shard 0
 
     batch 5: page /x, 7 atoms         ---->  5 = 4 + 1, NEXT: /x gets 7 atoms
-    killed; after its restart it
-    publishes batch 5 again           ---->  5 < 6, OLD: dropped
-    batch 6                           -- x   lost by the engine
-    batch 7                           ---->  7 > 6, EARLY: left for later
-    sees for 15 s that shard 1 has
+    batch 5 again                     ---->  5 < 6, OLD: dropped
+    batch 6                           -- x   lost on the way
+    batch 7                           ---->  7 > 6, EARLY: dropped
+    sees for 5 s that shard 1 has
     posted only batch 5, and makes
     6 and 7 again from its log        ---->  NEXT, NEXT
 
-So the engine may lose, repeat, delay and reorder messages, and no atom is lost or doubled.
+So messages may be lost, repeated, late and out of order, and no atom is lost or doubled.
 
 Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a batch is made again
 from its step, a checkpoint has the ends of the channels (`opic.ledger`), and the outbox

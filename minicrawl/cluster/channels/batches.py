@@ -15,9 +15,9 @@ from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT
 
 MOST_TRANSFERS = 1000
-MOST_URL_BYTES = 1 << 19
-"""Limit of all URLs of a batch together. NATS messages have at most 1 MiB by default."""
-MOST_BYTES = 1 << 20
+MOST_URL_BYTES = 1 << 17
+"""Limit of all URLs of a batch together, so that it fits into a broadcast."""
+MOST_BYTES = 1 << 18
 MOST_HOPS = 10
 """Number of shards through which forwarding pages may pass on the same cash.
 
@@ -57,8 +57,8 @@ class TransferBatch(NamedTuple):
 
 
 def pack(batch: TransferBatch) -> bytes:
-    # JSON rather than a format of our own: the engine compresses batches, so little is lost, and
-    # each value has a type that `unpack` can check.
+    # JSON rather than a format of our own: batches are compressed on the way, so little is lost,
+    # and each value has a type that `unpack` can check.
     return json.dumps(batch, separators=(",", ":"), ensure_ascii=False).encode()
 
 

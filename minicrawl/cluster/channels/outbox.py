@@ -46,7 +46,7 @@ class Posting:
 
     transfers: int = MOST_TRANSFERS
     wait_s: float = 1.0
-    again_s: float = 15.0
+    again_s: float = 5.0
 
 
 class Outbox:
@@ -125,8 +125,8 @@ class Outbox:
 class UnpostedBatches:
     """Resend timers for batches that one shard has sent and their receivers have not posted.
 
-    A batch counts as delivered when its receiver has posted it, not when the engine has accepted
-    it: the sender can make it again from its log. So losses of the engine cost time, never cash.
+    A batch counts as delivered when its receiver has posted it: until then the sender can make it
+    again from its log. So lost messages cost time, never cash.
     """
 
     def __init__(self, again_s: float) -> None:

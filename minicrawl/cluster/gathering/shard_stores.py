@@ -127,7 +127,7 @@ class LoadedShard:
         self.totals = ledger.totals
         self.hosts = hosts.join(tables.hosts(connection))
         self.sent: SentBatches = {}
-        for seq, step in tables.sendings_after(connection, 0):
+        for seq, step in tables.sendings(connection):
             batches = self.sent.setdefault(step.page, [])
             if step.amount != len(batches) + 1:
                 raise ValueError(

@@ -23,7 +23,7 @@ from nats.errors import AuthorizationError, Error
 
 from minicrawl.cluster.access import ClusterAccess, cancelled, without_password
 from minicrawl.cluster.engine import EngineError, EngineUnavailable
-from minicrawl.cluster.nats.batches import NatsBatches, NatsBroadcasts
+from minicrawl.cluster.nats.broadcasts import NatsBroadcasts
 from minicrawl.cluster.nats.jetstream import JetStreamClient
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
@@ -85,7 +85,7 @@ _JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
 _MOST_CREDS_BYTES = 1 << 20
 
 
-class NatsEngine(NatsLogs, NatsBatches, NatsKeys, NatsBroadcasts, NatsObjects):
+class NatsEngine(NatsLogs, NatsKeys, NatsBroadcasts, NatsObjects):
     def __init__(self, streams: Streams) -> None:
         super().__init__(streams)
         self.beats, self.pages, self.name = NatsBeats(streams), NatsPages(streams), streams.name
@@ -150,7 +150,7 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
             streams = Streams(jetstream, settings)
             if makes:
                 await streams.open_common()
-            elif await jetstream.api_if_found(f"STREAM.INFO.{streams.batches}") is None:
+            elif await jetstream.api_if_found(f"STREAM.INFO.{streams.keys.stream}") is None:
                 raise EngineError(
                     f"no crawl named {settings.name} exists on this cluster: "
                     "minicrawl crawl SEEDS --cluster URL"

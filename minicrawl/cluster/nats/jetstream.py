@@ -31,8 +31,6 @@ WRONG_SEQUENCE = {10071, 10164}
 _TRANSIENT = {10118, 10119}
 """Error codes that pass: a stream or consumer is offline, since a server was lost."""
 COPIES_NEED_CLUSTER, TOO_FEW_SERVERS = 10074, 10005
-NOT_UNIQUE = 10100
-"""Another consumer of the same subject exists."""
 
 _FULL = {
     10002: "the account has no room: raise the limits of its JetStream",

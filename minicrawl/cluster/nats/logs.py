@@ -3,8 +3,7 @@
 Laws: a message names the last message that its sender knew, and is an entry only if no other entry
 lies between the two. The last removed message was an entry. The log of a shard has one writer, and
 the server refuses a message whose sender did not know the last one. In a log with many writers the
-server accepts everything, and readers find out which messages are entries: nodes of earlier
-versions of minicrawl, which may be in the same cluster, do so, too.
+server accepts everything, and readers find out which messages are entries.
 
 One stream for all logs was rejected. With a stream for each log, sequence numbers are entry
 numbers, removing the first entries drops whole files, and different servers lead different logs.

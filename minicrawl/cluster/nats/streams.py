@@ -4,7 +4,6 @@ Law: an existing stream keeps its configuration, even if a later version would c
 
 log      `minicrawl-NAME-log-3`: entries of shard 3
 pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any
-batches  `minicrawl-NAME-batches`: published batches that are not acknowledged yet
 keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
 beats    `KV_minicrawl_beats-NAME`: another such bucket, for heartbeats
 objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
@@ -47,13 +46,9 @@ class Streams:
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
         self.jetstream, self._settings = jetstream, settings
         self.name, self.bucket = settings.name, settings.bucket
-        self.batches, self.objects = f"{self.bucket}-batches", f"OBJ_{self.bucket}"
+        self.objects = f"OBJ_{self.bucket}"
         self.keys, self.beats = Bucket(self.bucket), Bucket(f"minicrawl_beats-{self.name}")
         self._made = set[str]()
-
-    def batch_subject(self, sender: int | str, receiver: int | str) -> str:
-        """Return the subject of batches; a shard may be `*`."""
-        return f"{self.bucket}.batch.{sender}.{receiver}"
 
     def log_subject(self, shard: int, kind: str) -> str:
         return f"{self.bucket}.{kind}.{shard}"
@@ -82,12 +77,7 @@ class Streams:
             [f"$O.{self.bucket}.{part}.>" for part in "CM"],
             allow_rollup_hdrs=True,
         )
-        batches = self._make(
-            self.batches,
-            [self.batch_subject("*", "*")],
-            retention="workqueue",
-        )
-        await asyncio.gather(*buckets, objects, batches)
+        await asyncio.gather(*buckets, objects)
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""

@@ -1,29 +1,31 @@
 """The exchange of batches and facts with other shards, through the engine.
 
-A batch whose `publish` has returned is rarely lost, and if it is, its sender publishes it again.
-An unacknowledged batch is delivered again, even to another process. Batches may arrive twice,
-late, and in any order.
+Batches and facts are broadcast, and may be lost: what a receiver has posted follows from its facts,
+and its sender makes the rest again from its log. So nothing of them is stored on the way.
 
 Laws: no request begins after the lease has run out, nor before the node has said what the shard
 may do. Facts of other runs of the crawl, and old facts, do not count.
 
-Facts are broadcast, since the next ones follow soon. Once a second, and at the end, they are also
-stored as a key, for nodes that come later and for the next holder of the shard.
+Once a second, and at the end, facts are also stored as a key, for nodes that come later and for the
+next holder of the shard.
 """
 
 import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
-from minicrawl.cluster.channels.batches import TransferBatch
-from minicrawl.cluster.engine import BatchDelivery, ClusterEngine, EngineUnavailable
-from minicrawl.cluster.node.following import listen, until_answered
+import zstandard
+
+from minicrawl.cluster.channels.batches import MOST_BYTES, TransferBatch, pack
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
+from minicrawl.cluster.node.following import listen
 from minicrawl.cluster.node.presence import lease_clock
 from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, RecordError, ShardFacts
 from minicrawl.opic.ledger.channels import ShardPlace
 
-_AGAIN_S = 0.2
+BATCH_PREFIX = "batch."
+_LEVEL = 3
 _KEEP_EVERY_S = 1.0
 _KEEP_S = 1.0
 """Time limit for storing facts. It is short, since newer facts follow."""
@@ -49,17 +51,19 @@ class BatchExchange:
         self.is_halted = True
 
     async def publish(self, batch: TransferBatch) -> None:
-        """Publish the batch, and retry until the engine answers."""
-        await until_answered(lambda: self._engine.publish(batch))
+        content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
+        await self._engine.broadcast(f"{BATCH_PREFIX}{batch.receiver}.{batch.sender}", content)
 
-    async def arrivals(self) -> AsyncIterator[BatchDelivery]:
-        while True:
-            try:
-                async with aclosing(self._engine.inbox(self._place.number)) as deliveries:
-                    async for delivery in deliveries:
-                        yield delivery
-            except EngineUnavailable:
-                await asyncio.sleep(_AGAIN_S)
+    async def arrivals(self) -> AsyncIterator[bytes]:
+        """Yield the packed batches that come for this shard, unchecked, for ever."""
+        expanding = zstandard.ZstdDecompressor(max_window_size=2 * MOST_BYTES)
+        prefix = f"{BATCH_PREFIX}{self._place.number}."
+        async with aclosing(self._engine.broadcasts(prefix)) as broadcasts:
+            async for sent in broadcasts:
+                packed = b""  # which `channels.unpack` refuses
+                with suppress(zstandard.ZstdError):
+                    packed = expanding.stream_reader(sent.value or b"").read(MOST_BYTES + 1)
+                yield packed
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         """Tell all shards our facts. They are lost while the engine does not answer."""

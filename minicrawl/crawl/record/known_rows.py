@@ -99,10 +99,8 @@ class StoredPages:
         """Returns the media types that pages were refused for; None for a page never requested."""
         self.requested = partial(request_log.requested, reader)
         """Returns the pages that were ever requested; the hosts of the others were down."""
-        self.sendings_after = partial(tables.sendings_after, reader)
-        """Yields the batches sent to other shards by committed steps after one."""
         self.sendings_to = partial(tables.sendings_to, reader)
-        """Returns those sent to a shard after a batch, by committed steps up to one."""
+        """Returns the batches sent to a shard after one, by committed steps up to one."""
 
     def url_of(self, page: PageId) -> str:
         row = self._rows.urls.get(page)

@@ -135,7 +135,7 @@ def sent_until(stores: Sequence[Path], sender: int, receiver: int, number: int) 
     with reading(stores[sender]) as connection:
         return sum(
             sum(step.spending.weights) + step.spending.idle
-            for _, step in tables.sendings_after(connection, 0)
+            for _, step in tables.sendings(connection)
             if step.page == receiver and step.amount <= number
         )
 

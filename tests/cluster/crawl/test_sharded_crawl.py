@@ -9,10 +9,12 @@ from random import Random
 from typing import Any
 
 import pytest
+import zstandard
 
 from minicrawl import Crawl, Event, Reason, State, Warned
 from minicrawl.cluster.channels.audit import faults, under_way
 from minicrawl.cluster.conclusions import gathered_together
+from minicrawl.cluster.traffic.exchange import BATCH_PREFIX
 from minicrawl.cluster.traffic.local_shard import ClusterShard
 from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
@@ -31,7 +33,7 @@ from tests.cluster.crawl.crawling import (
     states_of,
 )
 from tests.cluster.crawl.web import CircleWeb, LittleWeb
-from tests.cluster.fake_engine import FakeEngine, Sent
+from tests.cluster.fake_engine import FakeEngine
 
 SHARDS = 3
 
@@ -98,10 +100,10 @@ def test_redirects_and_canonical_forms_lead_to_other_shards(
 
 
 @pytest.mark.slow
-def test_batches_that_an_engine_forgets_are_sent_again(crawl: ShardedCrawl) -> None:
-    crawl.servers.are_forgetful = True
+def test_batches_that_are_lost_are_sent_again(crawl: ShardedCrawl) -> None:
+    crawl.servers.lose_batches = True
     assert asyncio.run(crawl.run()) == [Reason.STOPPED] * SHARDS
-    assert crawl.servers.lost
+    assert crawl.servers.lost_batches
     check(crawl)
 
 
@@ -227,19 +229,22 @@ def test_a_holder_that_has_lost_its_shard_sends_no_request(
 @pytest.mark.slow
 def test_an_invalid_batch_is_dropped_with_a_warning(crawl: ShardedCrawl) -> None:
     # Its sender sends the cash again.
-    servers = crawl.servers
-    for packed in (b"no batch", b'[2,1,1,[["http://a.example/",1,0,0]],0]'):
-        servers.waiting[1].append(Sent(servers.next_revision(), 2, packed))
-    warnings: list[Event] = []
+    engine, warnings = FakeEngine(crawl.servers), list[Event]()
+    compress = zstandard.ZstdCompressor().compress
+    invalid = (b"no batch", compress(b'[2,1,1,[["http://a.example/",1,0,0]],0]'))
 
     async def disturbed() -> None:
         crawls = [crawl.crawl(shard) for shard in range(SHARDS)]
         crawls[1].subscribe(warnings.append, [Warned])
-        await asyncio.gather(*(one.run_async() for one in crawls))
+        running = asyncio.gather(*(one.run_async() for one in crawls))
+        while len(set(map(str, warnings))) < len(invalid):  # a shard may not listen yet
+            for packed in invalid:
+                await engine.broadcast(f"{BATCH_PREFIX}1.2", packed)
+            await asyncio.sleep(0.001)
+        await running
 
     asyncio.run(disturbed())
-    assert servers.waiting[1] == []
-    assert any("invalid batch" in str(event) for event in warnings)
+    assert all("was dropped" in str(event) for event in warnings)
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
     def publish_again(self, number: int) -> None:
         """Publish the batches that were not published, because of a kill after their commit."""
         shard = self.shards[number]
-        for _, step in tables.sendings_after(shard.store.connection, 0):
+        for _, step in tables.sendings(shard.store.connection):
             self._publish(shard.shard.batch(step))
 
     # ------------------------------------------------------------ what goes wrong
@@ -204,7 +204,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         """Return the atoms that a log says were sent in the batches up to this number."""
         return sum(
             sum(step.spending.weights) + step.spending.idle
-            for _, step in tables.sendings_after(self.shards[sender].store.connection, 0)
+            for _, step in tables.sendings(self.shards[sender].store.connection)
             if step.page == receiver and step.amount <= number
         )
 
