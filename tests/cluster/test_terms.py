@@ -12,6 +12,8 @@ from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts
 from minicrawl.cluster.shared_settings import TermsRecord, effective_settings
 from minicrawl.cluster.terms import FORMAT, seeds_of, start_or_join, state_of, wait_for_terms
+from minicrawl.config.declaration import Setting
+from minicrawl.config.table import TABLE
 from minicrawl.errors import UsageError
 from minicrawl.store.schema import VERSION
 from tests.cluster.fake_engine import FakeEngine
@@ -166,6 +168,22 @@ async def test_a_node_refers_to_earlier_archives_in_its_web_archives_only(
         await start_or_join(engine, given(**keeping), SEEDS)
     begun = await start_or_join(engine, given(**keeping, warc=tmp_path), SEEDS)
     assert begun.settings == {**USUAL, "keep": "pages"}
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [row for row in TABLE if row.section.name == "budget" and row.default is None],
+    ids=lambda row: row.name,
+)
+def test_a_limit_is_one_of_all_shards_together_or_refused(limit: Setting) -> None:
+    try:
+        settings = shared_settings.settings_of_crawl(given(**{limit.argument: 1}))
+    except UsageError:
+        return
+    whole = TermsRecord(
+        id="a", format=FORMAT, schema=VERSION, version="1", shards=2, settings=settings, seeds="s"
+    )
+    assert getattr(whole.limits, limit.field) == 1
 
 
 async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the_next(
