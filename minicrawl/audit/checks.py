@@ -1,9 +1,9 @@
 """The table of the checks of an audit: `checks.txt` names and explains them, and says how each is
-found: by a function of `detectors` and its arguments, or in a way of its own, which is here.
+found: by conditions, or by a function of `detectors.WAYS` and its arguments.
 
-    title-long  notice  over:title_chars:70  title over 70 characters: shorten it
-    link-dead   error   links                links to missing pages: the argument is the name itself
-    orphan      warning -                    no page links to it: see _OWN
+    title-long       notice   indexable,title_chars>70  title over 70 characters: shorten it
+    title-duplicate  warning  shared:title              same title as other pages
+    link-dead        error    links                     the argument is the name of the issue
 
 The text of a check says what is wrong, and after a colon what to do. Thresholds are lenient: a
 title of 61 characters is no fault that anybody would mend. A package adds checks of its own by the
@@ -15,26 +15,17 @@ notice   worth a look; may be intended
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, cast
 
-import numpy as np
-
 from minicrawl import ext
-from minicrawl.audit import causes, detectors as find
-from minicrawl.audit.noted_facts import NO_TARGET
-from minicrawl.audit.site import AuditedSite
-from minicrawl.states import State
+from minicrawl.audit.detectors import WAYS, Detector, where
 
 ERROR, WARNING, NOTICE = "error", "warning", "notice"
 SEVERITIES = (ERROR, WARNING, NOTICE)
 
 RULES = "axe"
 """Check that stands for the rules of axe-core as long as no browser has judged any page."""
-
-_SLOW_S, _LATE_S, _DEEP, _THIN_WORDS, _MANY_LINKS, _WORTH_CODING = 1.0, 0.8, 5, 20, 500, 2_000
-_OK, _TEMPORARY, _SERVER_ERROR = 200, (302, 303, 307), 500
 
 
 class Check(NamedTuple):
@@ -43,7 +34,7 @@ class Check(NamedTuple):
     name: str
     severity: str
     text: str
-    by: find.Detector
+    by: Detector
     gain: str = ""
     """What pages do once it is mended, after their number."""
 
@@ -59,87 +50,6 @@ class Check(NamedTuple):
         return f"{remedy[:1].upper()}{remedy[1:]}." if remedy else ""
 
 
-_OWN: dict[str, find.Detector] = {
-    # markup
-    "meta-refresh-now": find.own(
-        lambda site: site.is_in(State.MOVED) & (site.status == _OK), group=causes.by_end
-    ),
-    "text-thin": find.under("words", _THIN_WORDS, or_none=True),
-    "duplicate": find.own(find.state(State.ALIAS), group=causes.by_end),
-    "duplicate-near": find.Detector(find.near_duplicate, group=causes.by_hash("text")),
-    # indexing, languages and pagination
-    "canonical-chain": find.Detector(
-        lambda site: (
-            site.whose_target("canonical", site.target("canonical") >= 0)
-            & ~find.canonical_loop(site)
-        ),
-        group=causes.by_head("canonical"),
-    ),
-    "canonical-loop": find.Detector(find.canonical_loop, group=causes.by_head("canonical")),
-    "canonical-elsewhere": find.Detector(
-        find.canonical_elsewhere, group=causes.by_head("canonical")
-    ),
-    "hreflang-without-return": find.Detector(find.no_return),
-    "pagination-without-return": find.Detector(find.no_way_back),
-    # security and speed
-    "page-on-http": find.Detector(lambda site: site.html & ~site.flag("is_https") & site.has_https),
-    "slow": find.own(lambda site: site.was_read & (site.seconds > _SLOW_S), attrgetter("seconds")),
-    "slow-first-byte": find.own(
-        lambda site: site.was_read & (site.first_byte_s > _LATE_S),
-        attrgetter("first_byte_s"),
-    )._replace(needs=find.TIMED),
-    "uncompressed": find.Detector(
-        lambda site: site.html & ~site.flag("compressed") & (site.number("size") > _WORTH_CODING)
-    ),
-    # links and answers
-    "link-single": find.linked(
-        lambda site: site.indexable & (site.links.to == 1) & ~site.of(site.seeds)
-    ),
-    "links-none": find.linked(
-        lambda site: (
-            site.html & site.was_read & (site.links.away_from == 0) & ~site.flag("nofollow")
-        )
-    ),
-    "links-many": find.linked(lambda site: site.html & (site.links.away_from > _MANY_LINKS)),
-    "page-as-text": find.own(lambda site: site.sent_as_text),
-    "page-missing": find.own(find.state(State.NOT_FOUND)),
-    "server-error": find.own(
-        lambda site: site.dead & site.is_in(State.SERVER_ERROR) & (site.status >= _SERVER_ERROR)
-    ),
-    # redirects and structure
-    "redirect-loop": find.own(find.endless),
-    "redirect-chain": find.own(lambda site: site.hops > 1, attrgetter("hops"), causes.by_end),
-    "redirect-temporary": find.linked(
-        lambda site: (
-            site.own
-            & site.is_in(State.MOVED)
-            & np.isin(site.status, _TEMPORARY)
-            & (site.links.to > 0)
-        )
-    ),
-    "redirect-to-dead": find.own(
-        lambda site: site.is_in(State.MOVED) & site.dead[site.ends] & ~find.endless(site),
-        group=causes.by_end,
-    ),
-    "orphan": find.linked(
-        lambda site: site.was_read & (site.links.to == 0) & ~site.of(site.seeds) & ~site.is_end
-    ),
-    "deep": find.own(lambda site: site.was_read & (site.depth > _DEEP), attrgetter("depth")),
-    # accessibility, sitemaps and URLs
-    RULES: find.Detector(AuditedSite.none, find.RENDERED),
-    "sitemap-without": find.Detector(
-        lambda site: site.indexable & (site.target("canonical") == NO_TARGET) & ~site.listed,
-        find.LISTED,
-    ),
-    "url-twin": find.Detector(
-        lambda site: site.twins != 0,
-        "",
-        group=causes.by_label(lambda site, pages: site.twins[pages]),
-    ),
-    "url-session": find.own(lambda site: site.has_session),
-}
-
-
 def _checks() -> Iterator[Check]:
     gain = ""
     for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
@@ -148,8 +58,7 @@ def _checks() -> Iterator[Check]:
         elif line:
             name, severity, how, text = line.split(maxsplit=3)
             way, *words = how.split(":")
-            arguments = [int(word) if word.isdigit() else word for word in words or [name]]
-            by = _OWN[name] if way == "-" else getattr(find, way)(*arguments)
+            by = WAYS[way](*words or [name]) if way in WAYS else where(how)
             yield Check(name, severity, text, by, gain)
 
 

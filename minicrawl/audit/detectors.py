@@ -1,18 +1,28 @@
 """Ways to find issues of an audit, each with the group that names their causes.
 
-A detector gets the columns of a site and returns the pages that have the issue, as a mask. Those
-that `checks.txt` names get the words behind their name, and `KINDS` are the pages that it names.
+A detector gets the columns of a site and returns the pages that have the issue, as a mask. Most are
+conditions, which a row of `checks.txt` states:
+
+    html,h1s>1                   pages with facts that have several h1
+    own,MOVED,dead_end/end       redirects to a missing page; their causes are the ends
+    was_read,!seed,!is_end,!to   pages without any link to them
+
+A name stands for a column: of `COLUMNS`, of a site, of the facts of pages, or, in capitals, of a
+state.
 """
 
+import operator
+import re
 from collections.abc import Callable
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minicrawl.audit import causes
 from minicrawl.audit.link_columns import DEAD_OUTSIDE, Column
 from minicrawl.audit.noted_facts import NO_TARGET, UNKNOWN
+from minicrawl.audit.page_facts import BIT, LAYOUT
 from minicrawl.audit.site import REDIRECTS, AuditedSite, Mask
 from minicrawl.states import State
 
@@ -23,6 +33,16 @@ browser, or checked links to other sites.
 """
 
 _MOST_ALIKE = 10
+_TEMPORARY = (302, 303, 307)
+_CONDITION = re.compile(r"(!?)(\w+)([<>=]?)([\d.]*)")
+_COMPARISONS: dict[str, Callable[[Column, float], Any]] = {
+    "": operator.ne,
+    "!": operator.eq,
+    "=": operator.eq,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+"""Comparisons by sign; without a number it is one with 0."""
 
 Find = Callable[[AuditedSite], Mask]
 Measure = Callable[[AuditedSite], Column]
@@ -39,53 +59,44 @@ class Detector(NamedTuple):
     """Name of the fact of a page that it reads, for the place on the page."""
 
 
-def _of(name: str) -> Measure:
-    return lambda site: site.number(name)
+def where(conditions: str) -> Detector:
+    """Find the pages for which all conditions hold; the last name with a need decides on it."""
+    written, _, group = conditions.partition("/")
+    terms = _CONDITION.findall(written)
+    named = [name for _, name, _, _ in terms]
+    measured = [name for _, name, sign, _ in terms if sign in ("<", ">")]
+    return Detector(
+        lambda site: np.logical_and.reduce(
+            [
+                _COMPARISONS[negation or sign](column(site, name), float(number) if number else 0)
+                for negation, name, sign, number in terms
+            ]
+        ),
+        next((_NEEDS[name] for name in reversed(named) if name in _NEEDS), ""),
+        (lambda site: column(site, measured[-1])) if measured else None,
+        _GROUPS.get(group, causes.by_template),
+        named[-1],
+    )
 
 
-def missing(name: str) -> Detector:
-    """Find indexable pages where this text is missing."""
-    return Detector(lambda site: site.indexable & (site.number(name) == 0))
+def column(site: AuditedSite, name: str) -> Any:
+    """Return the column of this name."""
+    if name in COLUMNS:
+        return COLUMNS[name](site)
+    if name.startswith("url_"):
+        return site.url_fault(name.removeprefix("url_"))
+    if name in BIT:
+        return site.flag(name)
+    if name in (LAYOUT.names or ()):
+        return site.number(name)
+    if name in State.__members__:
+        return site.is_in(State[name])
+    return getattr(site, name)
 
 
 def shared(name: str) -> Detector:
     """Find indexable pages that share this text with another page of their host."""
     return Detector(lambda site: site.repeated(name, site.indexable), group=causes.by_hash(name))
-
-
-def over(name: str, most: int) -> Detector:
-    """Find indexable pages where the number is above `most`."""
-    return Detector(lambda site: site.indexable & (site.number(name) > most), shows=_of(name))
-
-
-def under(name: str, least: int, *, or_none: bool = False) -> Detector:
-    """Find indexable pages where the number is below `least`; 0 counts only with `or_none`."""
-
-    def find(site: AuditedSite) -> Mask:
-        number = site.number(name)
-        return site.indexable & (number < least) & (or_none | (number > 0))
-
-    return Detector(find, shows=_of(name))
-
-
-def more(name: str, than: int = 0) -> Detector:
-    """Find pages where the number is above `than`."""
-    return Detector(lambda site: site.html & (site.number(name) > than), shows=_of(name), fact=name)
-
-
-def has(flag: str) -> Detector:
-    """Find pages where the flag is set."""
-    return Detector(lambda site: site.html & site.flag(flag), fact=flag)
-
-
-def lacks(flag: str, among: str = "") -> Detector:
-    """Find pages where the flag is not set, perhaps only those with another one."""
-    return Detector(lambda site: site.html & ~site.flag(flag) & (not among or site.flag(among)))
-
-
-def url(fault: str) -> Detector:
-    """Find pages whose URL has a fault."""
-    return Detector(lambda site: site.url_fault(fault), "")
 
 
 def links(issue: str) -> Detector:
@@ -103,47 +114,17 @@ def finding(kind: str, number: str = "") -> Detector:
 
 def names(head: str, kind: str) -> Detector:
     """Find pages whose canonical, next or prev is a page of a kind."""
-    find = KINDS[kind]
-    return Detector(lambda site: site.whose_target(head, find(site)), group=causes.by_head(head))
+    return Detector(
+        lambda site: site.whose_target(head, column(site, kind)), group=causes.by_head(head)
+    )
 
 
 def translated(kind: str) -> Detector:
     """Find pages with a language version of a kind."""
-    find = KINDS[kind]
-    return Detector(lambda site: site.with_alternate(find(site)), group=causes.by_alternate(find))
-
-
-def listed(kind: str) -> Detector:
-    """Find pages of a kind in sitemaps."""
-    return Detector(lambda site: site.listed & KINDS[kind](site), LISTED)
-
-
-def state(*states: State) -> Find:
-    return lambda site: site.is_in(*states)
-
-
-KINDS: dict[str, Find] = {
-    "dead": attrgetter("dead"),
-    "noindex": attrgetter("noindex"),
-    "moved": state(State.MOVED),
-    "blocked": state(State.ROBOTS),
-    "copied": state(State.CANONICAL),
-    "ahead": attrgetter("listed_ahead"),
-    "renamed": lambda site: site.target("canonical") != NO_TARGET,
-}
-"""Kinds of pages by name; a page that names another as canonical is renamed."""
-
-
-def own(
-    kind: Find, shows: Measure | None = None, group: causes.Group = causes.by_template
-) -> Detector:
-    """Find pages of a kind on the hosts of the site; needs no kept pages."""
-    return Detector(lambda site: site.own & kind(site), "", shows, group)
-
-
-def linked(kind: Find) -> Detector:
-    """Find pages of a kind that depends on stored links."""
-    return Detector(kind, LINKS)
+    return Detector(
+        lambda site: site.with_alternate(column(site, kind)),
+        group=causes.by_alternate(lambda site: column(site, kind)),
+    )
 
 
 def canonical_loop(site: AuditedSite) -> Mask:
@@ -153,14 +134,14 @@ def canonical_loop(site: AuditedSite) -> Mask:
     after = np.where(target >= 0, target, np.arange(len(site), dtype=np.int32))
     for _ in range(len(site).bit_length()):
         after = after[after]
-    return site.of(after) & (target >= 0) & site.html
+    return site.of(after) & (target >= 0)
 
 
 def canonical_elsewhere(site: AuditedSite) -> Mask:
     target = site.target("canonical")
     hosts = site.seen.host_of
     other = (target >= 0) & (hosts[np.maximum(target, 0)] != hosts)
-    return site.html & (other | (target == UNKNOWN))
+    return other | (target == UNKNOWN)
 
 
 def _ends(site: AuditedSite, pages: Column) -> Column:
@@ -176,7 +157,7 @@ def no_return(site: AuditedSite) -> Mask:
     pages, targets = pages[is_read], targets[is_read]
     back = targets * len(site) + site.ends[pages]
     places = np.minimum(np.searchsorted(pairs, back), len(pairs) - 1)
-    return site.html & site.of(pages[pairs[places] != back])
+    return site.of(pages[pairs[places] != back])
 
 
 def no_way_back(site: AuditedSite) -> Mask:
@@ -185,7 +166,7 @@ def no_way_back(site: AuditedSite) -> Mask:
         target, returned = site.target(head), _ends(site, site.target(back))
         at = np.maximum(target, 0)
         is_alone |= (target >= 0) & site.html[at] & (returned[at] != site.ends)
-    return is_alone & site.html
+    return is_alone
 
 
 def endless(site: AuditedSite) -> Mask:
@@ -197,3 +178,39 @@ def near_duplicate(site: AuditedSite) -> Mask:
     """Return pages with equal long lines, but not of many pages: those are from a template."""
     alike = site.repeated("text", site.indexable, _MOST_ALIKE)
     return alike | (site.of(site.seen.near_duplicates.pages) & site.indexable)
+
+
+COLUMNS: dict[str, Measure] = {
+    "away": attrgetter("links.away_from"),
+    "canonical_chain": lambda site: site.whose_target("canonical", site.target("canonical") >= 0),
+    "canonical_elsewhere": canonical_elsewhere,
+    "canonical_loop": canonical_loop,
+    "dead_end": lambda site: site.dead[site.ends],
+    "endless": endless,
+    "near_duplicate": near_duplicate,
+    "no_return": no_return,
+    "no_way_back": no_way_back,
+    "renamed": lambda site: site.target("canonical") != NO_TARGET,
+    "rendered": AuditedSite.none,
+    "seed": lambda site: site.of(site.seeds),
+    "temporary": lambda site: np.isin(site.status, _TEMPORARY),
+    "to": attrgetter("links.to"),
+}
+"""Columns that are neither of a site nor facts, by name: `to` and `away` count links."""
+_NEEDS = {
+    **dict.fromkeys(("html", "indexable", "near_duplicate"), MARKUP),
+    **dict.fromkeys(("away", "to"), LINKS),
+    **dict.fromkeys(("listed", "listed_ahead"), LISTED),
+    "first_byte_s": TIMED,
+    "rendered": RENDERED,
+}
+_GROUPS: dict[str, causes.Group] = {
+    "canonical": causes.by_head("canonical"),
+    "end": causes.by_end,
+    "text": causes.by_hash("text"),
+    "twin": causes.by_label(lambda site, pages: site.twins[pages]),
+}
+WAYS: dict[str, Callable[..., Detector]] = {
+    way.__name__: way for way in (shared, links, finding, names, translated)
+}
+"""Ways to find what no condition states, by name."""

@@ -3,9 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +17,11 @@ from minicrawl.audit.checks import RULES, SEVERITIES, Check, all_checks
 from minicrawl.audit.ignores import Ignore
 from minicrawl.audit.link_columns import Column
 from minicrawl.audit.noted_facts import UrlKeys, note_facts
-from minicrawl.audit.places import place_of
+from minicrawl.audit.places import place_beside, place_of
 from minicrawl.audit.site import AuditedSite, Mask
 from minicrawl.errors import UsageError
 from minicrawl.json_values import to_json
 from minicrawl.ports import Progress, part, unreported
-from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.snapshot import Snapshot, snapshot, urls
 from minicrawl.states import LinkVerdict
 from minicrawl.store import questions, tables
@@ -30,7 +29,7 @@ from minicrawl.store.derived.audits import earlier_audit, keep_audit
 from minicrawl.wording import counted, iso
 
 _SHARE_OF_NOTING = 0.7
-_PAGES_AT_ONCE, _PAGES_IN_MEMORY = 10_000, 64
+_PAGES_AT_ONCE = 10_000
 _MOST_PLACED = 2_000
 """Most causes whose place is looked up in a kept page."""
 _FORMAT = "minicrawl audit 1"
@@ -52,7 +51,7 @@ class Issue(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """Pages that one change mends. `example` is the most important one, `place` a place on it."""
+    """Pages that one change mends. `example` is the most important one, `place` in or beside it."""
 
     severity: str
     pages: int
@@ -159,24 +158,17 @@ class SiteAudit:
         return AuditTable(named[: len(shown)], named[len(shown) :], counts)
 
     def _named(self, rows: Sequence[tuple[Any, ...]]) -> list[Cause]:
-        firsts = [causes.firsts[place] for *_, place, causes, _ in rows]
-        examples = self.site.urls(np.array(firsts, np.int64))
+        firsts = np.array([causes.firsts[place] for *_, place, causes, _ in rows], np.int64)
+        markups = chain(self.site.markups(firsts[:_MOST_PLACED]), repeat(""))
         named = []
-        with ExitStack() as stack:
-            archive = None
-            with suppress(UsageError):  # nothing was kept, or the folder is gone
-                archive = stack.enter_context(kept_pages(self.site.seen))
-            markup = lru_cache(_PAGES_IN_MEMORY)(
-                lambda url: "" if archive is None else markup_of(archive, url) or ""
-            )
-            for number, (row, url) in enumerate(zip(rows, examples, strict=True)):
-                _, pages, _, at, causes, check = row
-                (target,) = causes.names(np.array([at]))
-                read = markup(url) if number < _MOST_PLACED else ""
-                is_named = causes.scope in ("link", "file")
-                place = place_of(read, url, check.name, target if is_named else "", check.by.fact)
-                what = check.name, causes.scope, target, check.remedy
-                named.append(Cause(check.severity, -pages, *what, url, place))
+        for row, url, markup in zip(rows, self.site.urls(firsts), markups, strict=False):
+            _, pages, _, at, causes, check = row
+            (target,) = causes.names(np.array([at]))
+            is_named = causes.scope in ("link", "file")
+            place = place_of(markup, url, check.name, target if is_named else "", check.by.fact)
+            beside = target if causes.scope == "element" else place_beside(check.name)
+            what = check.name, causes.scope, target, check.remedy
+            named.append(Cause(check.severity, -pages, *what, url, place or beside))
         return named
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
@@ -317,7 +309,7 @@ def audit_of(
 
 def _unseen(site: AuditedSite, check: Check) -> str:
     """Return what a check could not see; "" if it saw everything."""
-    if check.by.find is detectors.near_duplicate and not site.seen.has_near_duplicates:
+    if check.by.fact == "near_duplicate" and not site.seen.has_near_duplicates:
         return "equal lines only: minicrawl index finds near-duplicates"
     if check.by.needs == detectors.CHECKED and (
         files := site.unknown_files[check.name.partition("-")[0]]

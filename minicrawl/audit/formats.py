@@ -1,6 +1,7 @@
 """Findings of an audit as JSON, CSV, SARIF, JUnit and a workbook, and the formats by suffix."""
 
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -36,6 +37,7 @@ def write_rows(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) ->
     write_csv([block], file, IssuePage._fields)
 
 
+_LINE = re.compile(r"line (\d+):")
 _LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
 
 
@@ -54,8 +56,8 @@ def write_sarif(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -
     results = []
     for cause in audit.table(_MOST_RESULTS).causes:
         place: dict[str, Any] = {"artifactLocation": {"uri": audit.file_of(cause.example)}}
-        if line := cause.place.partition(":")[0].removeprefix("line "):
-            place["region"] = {"startLine": int(line)}
+        if line := _LINE.match(cause.place):
+            place["region"] = {"startLine": int(line[1])}
         text = f"{checks[cause.issue].means}: {cause.target} ({counted(cause.pages, 'page')})"
         # By issue and target: the fault stays the same if pages move or come and go.
         print_of = sha256(f"{cause.issue} {cause.target}".encode()).hexdigest()

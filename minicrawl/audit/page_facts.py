@@ -176,11 +176,10 @@ class _Page:
         counts["charset_conflict"] = bool(sent and self._charset) and len(both) > 1
         # A sorted set: pages with the same long lines in another order are duplicates as well.
         prose = sorted({line for line in plain.split("\n") if len(line) >= _LINE_OF_PROSE})
-        hashes = [content_hash("\n".join(prose))]
-        for name, text in reversed(self._texts.items()):
-            first = next(filter(None, text), "")
-            counts[f"{name}_chars"] = len(first)
-            hashes.insert(0, content_hash(first))
+        firsts = {name: next(filter(None, texts), "") for name, texts in self._texts.items()}
+        counts |= {f"{name}_chars": len(text) for name, text in firsts.items()}
+        firsts["text"] = "\n".join(prose)
+        counts |= {name: content_hash(text) for name, text in firsts.items()}
         codes = self._languages
         own = any(one.kind == "alternate" and one.url == self._url for one in self._references)
         self._note(
@@ -190,11 +189,9 @@ class _Page:
             twice_hreflang=len(set(codes)) < len(codes),
             no_default_hreflang=len(set(codes)) > 1 and "x-default" not in codes,
         )
+        counts |= {"size": size, "flags": sum(BIT[name] for name in self._flags)}
         numbers = np.zeros((), LAYOUT)
-        numbers["flags"] = sum(BIT[name] for name in self._flags)
-        for name, value in zip(_HASHES, hashes, strict=True):
-            numbers[name] = value
-        for name, value in (counts | {"size": size}).items():
+        for name, value in counts.items():
             numbers[name] = min(value, _MOST[name])
         alternates = [
             one for one in self._references if one.kind not in _RELATIONS or one.url != self._url
@@ -206,8 +203,7 @@ class _Page:
         if name == "title":
             self._texts["title"].append(_words(token["content"]))
         elif name == "script":
-            if self._is_https:
-                self._counts["mixed"] += _is_insecure(said.get("src", ""))
+            self._counts["mixed"] += self._is_insecure(said.get("src", ""))
             if "ld+json" in said.get("type", "").lower():
                 self._read_data(token["content"])
         elif name == "style" and self._is_https:
@@ -233,10 +229,10 @@ class _Page:
         said = attributes(token["said"])
         if reader := _READERS.get(name):
             reader(self, said)
-        if self._is_https and name in _LOADS and "http" in token["said"].lower():
+        if name in _LOADS:
             loaded = [said.get(where, "") for where in _LOADED]
             loaded += said.get("srcset", "").split(",")
-            self._counts["mixed"] += any(map(_is_insecure, loaded))
+            self._counts["mixed"] += any(map(self._is_insecure, loaded))
 
     def _read_heading(self, level: int, start: int) -> None:
         self._note(skips_heading=level > self._level + 1 > 1)
@@ -272,8 +268,8 @@ class _Page:
         if "alternate" in relations and "hreflang" in said:
             self._languages.append(said["hreflang"].strip().lower())
             self._refer("alternate", target)
-        elif self._is_https and {"stylesheet", "icon", "preload"} & set(relations):
-            self._counts["mixed"] += _is_insecure(target)
+        elif {"stylesheet", "icon", "preload"} & set(relations):
+            self._counts["mixed"] += self._is_insecure(target)
 
     def read_meta(self, said: dict[str, str]) -> None:
         name, content = said.get("name", "").lower(), decoded(said.get("content", ""))
@@ -306,7 +302,7 @@ class _Page:
     def read_form(self, said: dict[str, str]) -> None:
         """Note a form, or a control that sends its form elsewhere."""
         target = said.get("action") or said.get("formaction", "")
-        self._note(insecure_form=self._is_https and _is_insecure(target))
+        self._note(insecure_form=self._is_insecure(target))
 
     def read_html(self, said: dict[str, str]) -> None:
         self._lang = self._lang or (said.get("lang") or said.get("xml:lang") or "").strip()
@@ -318,6 +314,9 @@ class _Page:
 
     def _resolved(self, written: str) -> str | None:
         return canonical(encoded_query(written, self._encoding), self._base)
+
+    def _is_insecure(self, url: str) -> bool:
+        return self._is_https and url.strip().lower().startswith("http://")
 
     def _note(self, **facts: bool) -> None:
         self._flags.update(name for name, is_so in facts.items() if is_so)
@@ -343,10 +342,6 @@ _LOADED = ("src", "data", "poster")
 
 def _is_redirect(refresh: str) -> bool:
     return "url" in refresh.lower()
-
-
-def _is_insecure(url: str) -> bool:
-    return url.strip().lower().startswith("http://")
 
 
 _ALT = re.compile(rf"<img{STOP}({ATTRIBUTES})>", re.IGNORECASE | re.ASCII)

@@ -12,6 +12,7 @@ fault has a look-alike that is none:
 """
 
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -82,7 +83,7 @@ _ERROR = re.compile(
     r"|\bat [\w.$]+\(\w+\.java:\d+\)|uncaught pdoexception",
     re.IGNORECASE,
 )
-_ERROR_MARKS = (
+ERROR_MARKS = (
     *("on line", "traceback (", "sql syntax", "sqlstate[", "ora-", "quotation mark after"),
     *("server error in", "actionview", ".java:", "pdoexception", "lorem"),
 )
@@ -96,7 +97,7 @@ _MISSING = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")
-_USUAL_WORDS = {
+_USUAL_TEXTS = {
     "cs": "a se na je že v to s z do o i jako za by ale který pro jsou po",
     "de": "der die und das ist nicht ein eine mit den von zu auf für sich dem des auch wie wir",
     "en": "the of and to in is that for it with as on are this you be from not have or",
@@ -111,10 +112,7 @@ _USUAL_WORDS = {
     "tr": "ve bir bu da de için ile çok olarak daha olan gibi en kadar sonra ne ama her var mi",
 }
 """Most frequent words of languages; a text has a third of such words."""
-_LANGUAGES_OF: dict[str, list[str]] = {}
-for _code, _words in _USUAL_WORDS.items():
-    for _word in _words.split():
-        _LANGUAGES_OF.setdefault(_word, []).append(_code)
+_USUAL_WORDS = {code: text.split() for code, text in _USUAL_TEXTS.items()}
 _FEWEST_WORDS, _MOST_READ_WORDS = 60, 300
 _LEAST_USUAL, _MUCH_MORE_USUAL = 0.2, 5
 """Least share of usual words of another language, and how many times the share of the declared."""
@@ -156,7 +154,7 @@ def faults_of(
             faults["open_password"] += is_open or is_get
     faults["listing"] = _LISTING.search(visible) is not None
     # Whatever is quoted is no fault. It is left out only where there seems to be one: seldom.
-    if _is_in_another(lang, words) or any(mark in plain for mark in _ERROR_MARKS):
+    if _is_in_another(lang, words) or any(mark in plain for mark in ERROR_MARKS):
         said = unescaped(_TAGS.sub("", _QUOTED.sub("", visible))).lower()
         faults["error_texts"] = len(_ERROR.findall(said))
         faults["filler"] = _FILLER.search(said) is not None
@@ -175,9 +173,10 @@ def _is_in_another(lang: str, words: Sequence[str]) -> bool:
     declared, sample = lang.lower().partition("-")[0], words[:_MOST_READ_WORDS]
     if declared not in _USUAL_WORDS or len(sample) < _FEWEST_WORDS:
         return False
-    usual = Counter(code for word in sample for code in _LANGUAGES_OF.get(word, ()))
-    most = max(usual.values(), default=0)
-    return most > max(_LEAST_USUAL * len(sample), _MUCH_MORE_USUAL * usual[declared])
+    counts = Counter(sample)
+    usual = {code: sum(map(counts.__getitem__, some)) for code, some in _USUAL_WORDS.items()}
+    least = max(_LEAST_USUAL * len(sample), _MUCH_MORE_USUAL * usual[declared])
+    return max(usual.values()) > least
 
 
 def without_unseen(markup: str) -> str:
@@ -227,8 +226,7 @@ def _fault_of_target(target: str, url: str) -> str:
 def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
     labels = list(_LABEL.finditer(visible))
     labelled = {attributes(label[1]).get("for") for label in labels}
-    inside = [(label.start(), label.end()) for label in labels]
-    place = 0
+    starts = [label.start() for label in labels]
     for tag in _TAG.finditer(visible):
         name, written = tag[1].lower(), tag[2].lower()
         if name == "img":
@@ -237,9 +235,8 @@ def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
             is_told = _HIDDEN_FRAME.search(written) or _NAMED.search(written)
             fault, is_there = "untitled_frames", not is_told
         else:
-            while place < len(inside) and inside[place][1] <= tag.start():
-                place += 1
-            is_within = place < len(inside) and inside[place][0] < tag.start()
+            before = bisect(starts, tag.start())
+            is_within = before > 0 and tag.start() < labels[before - 1].end()
             said = attributes(tag[2])
             is_named = _NAMED.search(tag[2]) or said.get("id", "") in labelled
             is_control = said.get("type", "text").strip().lower() not in _UNTYPED
@@ -255,9 +252,7 @@ def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
 
 
 def data_gaps(data: Any) -> int:
-    """Count the items of structured data, at the top and in graphs and lists there, that lack a
-    property.
-    """
+    """Count items, at the top of the data and in graphs and lists there, that lack a property."""
     gaps, waiting = 0, [data]
     while waiting:
         item = waiting.pop()

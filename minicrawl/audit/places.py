@@ -1,17 +1,17 @@
-"""The place of a fault on a page: line and tag.
+"""The place of a fault: line and tag on the page, or what beside the page has it.
 
 A fault with a target is where the page names the target, and a fault that was counted where it was
-first. Another one is at the tag that its check is about; one of the headers has no place.
+first. Another one is at the tag that its check is about, or where that tag is lacking.
 """
 
 import re
 from collections.abc import Iterator
 
-from minicrawl.audit.page_faults import placed_faults, without_unseen
+from minicrawl.audit.page_faults import ERROR_MARKS, FAULTS, placed_faults, without_unseen
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.urls import canonical
 
-_LONGEST_TAG, _MOST_NAMED = 160, 20_000
+_LONGEST_TAG, _MOST_NAMED, _SKIPS = 160, 20_000, "skips_heading"
 _NAMES_URL = re.compile(
     r"""(?:\b(?:href|src|data|poster|action|content)\s*+=|srcset\s*+=|url\(|,)\s*+["']?\s*+"""
     r"""([^"'\s<>)]++)""",
@@ -20,6 +20,8 @@ _NAMES_URL = re.compile(
 _HEADING = re.compile(r"<h([1-6])\b", re.IGNORECASE)
 _TAGS = (
     (r"title-|error-page", r"<title\b"),
+    (r"directory-", r"index of /|directory listing"),
+    (r"error-text|text-filler", "|".join(map(re.escape, ERROR_MARKS))),
     (r"description-", r"<meta\b[^>]*description"),
     (r"h1-", r"<h1\b"),
     (r"image-without-alt", r"<img\b(?![^>]*\salt\b)"),
@@ -28,15 +30,28 @@ _TAGS = (
     (r"charset-", r"<meta\b[^>]*charset"),
     (r"structured-data-", r"<script\b[^>]*ld\+json"),
     (r"meta-refresh", r"<meta\b[^>]*refresh"),
-    (r"text-filler", r"lorem\s+ipsum"),
     (r"noindex-meta|nofollow-page", r"<meta\b[^>]*\b(?:noindex|nofollow|none)\b"),
     (r"nofollow-links", r"<a\b[^>]*nofollow"),
     (r"canonical-", r"<link\b[^>]*canonical"),
     (r"hreflang-", r"<link\b[^>]*hreflang"),
     (r"pagination-", r"<link\b[^>]*\b(?:next|prev)\b"),
     (r"mixed-", r"<(?!a\b)[^>]*http://"),
-    (r"form-", r"<form\b"),
+    (r"form-|password-", r"<form\b"),
+    (r"doctype-", r"<"),
+    (r"title-|description-|viewport-|charset-missing", r"<head\b"),
+    (r"h1-|text-thin", r"<body\b"),
 )
+"""Tags that faults are about, by the beginnings of names of issues."""
+_BESIDE = (
+    (r"url-|page-on-http", "the address of the page"),
+    (r"hsts-|csp-|cookie-|unc|noindex-header|charset-", "the headers of the answer"),
+    (r"page-missing|page-as|server-|soft-|redirect-|slow", "the answer of the server"),
+    (r"orphan|deep|link-single", "the links of other pages"),
+    (r"sitemap-missing|sitemap-mistyped", "robots.txt"),
+    (r"sitemap-", "the sitemap"),
+    (r"", "the page"),
+)
+"""Places of faults that no tag has."""
 
 
 def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> str:
@@ -45,9 +60,9 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
     With a target, the place is where the page names it, if it does; else that of the fact.
     """
     at = _named_at(markup, url, target) if target else None
-    if at is None and fact:
+    if at is None and fact in (*FAULTS, _SKIPS):
         visible = without_unseen(markup)
-        places = _skips(visible) if fact == "skips_heading" else placed_faults(visible, url)
+        places = _skips(visible) if fact == _SKIPS else placed_faults(visible, url)
         at = next((place for name, place in places if name == fact), None)
     if at is None:
         tags = [tag for names, tag in _TAGS if re.match(names, issue)]
@@ -62,11 +77,16 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
     return f"line {markup.count(chr(10), 0, at) + 1}: {shown}"
 
 
+def place_beside(issue: str) -> str:
+    """Return what has a fault that is nowhere in the markup."""
+    return next(place for names, place in _BESIDE if re.match(names, issue))
+
+
 def _skips(visible: str) -> Iterator[tuple[str, int]]:
     level = 0
     for heading in _HEADING.finditer(visible):
         if int(heading[1]) > level + 1 > 1:
-            yield "skips_heading", heading.start()
+            yield _SKIPS, heading.start()
         level = int(heading[1])
 
 

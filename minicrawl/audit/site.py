@@ -16,8 +16,9 @@ import re
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -27,6 +28,7 @@ from minicrawl.audit.ignores import Ignore, patterns
 from minicrawl.audit.link_columns import DEAD_OUTSIDE, Column, LinkColumns, link_columns
 from minicrawl.audit.noted_facts import NO_TARGET, FactColumns, UrlKeys
 from minicrawl.audit.page_facts import BIT, SESSION_ID
+from minicrawl.errors import UsageError
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages, markup_of
 from minicrawl.report.graph.flows import final_pages
@@ -47,7 +49,7 @@ Mask: TypeAlias = Any
 _BLOCKED = "-blocked"
 _HTML_URL = re.compile(r"^[^?]*(?:/|\.(?:x?html?|php|aspx?))(?:\?|$)")
 REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
-_MOST_HOPS, _MOST_DATES, _DAY_S = 1000, 1 << 16, 86_400
+_ROUNDS_OF_HOPS, _MOST_DATES, _DAY_S, _PAGES_IN_MEMORY = 10, 1 << 16, 86_400, 64
 
 
 class Places(NamedTuple):
@@ -293,16 +295,11 @@ class AuditedSite:
         """Number of redirects from each page to its final page."""
         forwards = self.seen.frontier.books.forwards
         pages = np.flatnonzero(self.states == State.MOVED)
-        ends = np.array([forwards.get(page, page) for page in pages.tolist()], np.int64)
         target = np.arange(len(self), dtype=np.int32)
-        target[pages] = ends
-        column: Column = np.zeros(len(self), np.int16)
-        column[pages] = ends != pages
-        # Each round doubles the counted part of a chain: a chain of 1,000 takes 10 rounds.
-        while (further := column[target]).any():
-            column, target = np.minimum(column + further, _MOST_HOPS), target[target]
-            if (column[further > 0] == _MOST_HOPS).all():
-                break
+        target[pages] = [forwards.get(page, page) for page in pages.tolist()]
+        column: Column = (target != np.arange(len(self))).astype(np.int16)
+        for _ in range(_ROUNDS_OF_HOPS):  # each doubles the counted part of a chain
+            column, target = column + column[target], target[target]
         return column
 
     def target(self, head: str) -> Column:
@@ -421,8 +418,11 @@ class AuditedSite:
 
     def markups(self, pages: Column) -> Iterator[str]:
         """Yield the markup of some pages, empty for one that is not HTML or was not kept."""
-        with kept_pages(self.seen) as archive:
-            yield from (markup_of(archive, url) or "" for url in self.urls(pages))
+        left = iter(self.urls(pages))
+        with suppress(UsageError), kept_pages(self.seen) as archive:
+            read = lru_cache(_PAGES_IN_MEMORY)(partial(markup_of, archive))
+            yield from (read(url) or "" for url in left)
+        yield from ("" for _ in left)  # nothing was kept, or the folder is gone
 
     def pages_of(self, keys: Column) -> Column:
         """Return the page of each key of a URL, or -1."""

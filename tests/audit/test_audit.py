@@ -56,6 +56,8 @@ def test_exactly_the_planted_faults_are_found(tmp_path: Path) -> None:
         pages = [page for page in found.pages() if page.issue not in OF_A_BUSY_MACHINE]
         reported = {(page.issue, page.url.removeprefix(HOST)) for page in pages}
         assert [name for name, _ in found.skipped] == [RULES]
+        causes = found.table().causes
+    assert all(one.target and one.remedy and one.example and one.place for one in causes)
     # The crawl takes the first of two equal pages that it reads for the original.
     one, other = site.copies
     assert {(issue, one if path == other else path) for issue, path in reported} == site.truth

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minicrawl.audit.findings import Cause, Earlier, SiteAudit, audited
-from minicrawl.audit.places import place_of
+from minicrawl.audit.places import place_beside, place_of
 from minicrawl.report.links.problems import broken_links, by_target
 from minicrawl.report.site.site_report import site_report
 from minicrawl.report.snapshot import snapshot
@@ -162,6 +162,7 @@ class TestPlaces:
             ("<link\nhref=s.css>", "media-missing", f"{HOST}/x.png in {HOST}/a/s.css", 2),
             ("\n\n<title>", "title-long", "", 3),
             ("<img alt=''>\n<img src=x>", "image-without-alt", "", 2),
+            ("<html>\n<head>", "title-missing", "", 2),
         ],
     )
     def test_a_place_is_a_line_and_its_tag(
@@ -189,6 +190,19 @@ class TestPlaces:
     def test_what_is_not_in_the_markup_has_no_place(self, issue: str) -> None:
         assert place_of("<p>" + "<a href=x>" * 20_001, self.URL, issue, f"{HOST}/b") == ""
         assert place_of("<p>", self.URL, issue, "") == ""
+
+    @pytest.mark.parametrize(
+        ("issue", "beside"),
+        [
+            ("url-long", "the address of the page"),
+            ("csp-missing", "the headers of the answer"),
+            ("sitemap-missing", "robots.txt"),
+            ("sitemap-dead", "the sitemap"),
+            ("check-of-a-package", "the page"),
+        ],
+    )
+    def test_a_fault_in_no_tag_has_a_place_beside_the_markup(self, issue: str, beside: str) -> None:
+        assert place_beside(issue) == beside
 
     def test_a_long_tag_is_cut_and_an_open_one_ends_with_the_page(self) -> None:
         place = place_of(f"<title {'x' * 500}", self.URL, "title-long", "")
