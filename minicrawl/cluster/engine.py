@@ -68,14 +68,11 @@ class ShardLogs(Protocol):
     async def log_span(self, shard: int) -> LogSpan:
         """Return the first and last number of the log."""
 
-    async def append(
-        self, shard: int, after: int, content: bytes, *, is_shared: bool = False
-    ) -> int:
+    async def append(self, shard: int, after: int, content: bytes) -> int:
         """Append after entry `after`, the last one, and return the number of the new entry.
 
-        The number is `after + 1` or larger. Raises Fenced if there is a later entry; if that is
-        this very entry, an earlier call appended it, and its number is returned. `is_shared` says
-        that several clients append to this log.
+        Raises Fenced if there is a later entry; if that is this very entry, an earlier call
+        appended it, and its number is returned.
         """
 
     def entries(self, shard: int, after: int = 0) -> AsyncGenerator[LogEntry, None]:

@@ -1,8 +1,8 @@
 """An engine in memory with all the faults that a replicated log may have.
 
 A call may fail before or after it has done its work, and may be slow. Broadcasts may be lost, and
-batches come twice. The engine never forgets what it confirmed, and never appends to a log whose end is not
-the one that the writer expects.
+batches come twice. The engine never forgets what it confirmed, and never appends to a log whose
+end is not the one that the writer expects.
 
 Any number of engines share one `FakeServers`, also in loops of different threads.
 """
@@ -180,9 +180,7 @@ class FakeEngine:
             log = self._logs[shard]
             return LogSpan(log.first, log.last - self.servers.forgot[shard])
 
-    async def append(
-        self, shard: int, after: int, content: bytes, *, is_shared: bool = False
-    ) -> int:
+    async def append(self, shard: int, after: int, content: bytes) -> int:
         async with self._call():
             log = self._logs[shard]
             if after > log.last - self.servers.forgot.pop(shard, 0):

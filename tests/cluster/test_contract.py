@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -95,20 +94,18 @@ async def test_pages_have_logs_of_their_own(connect: Connect) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_shared", [False, True])
 async def test_an_entry_is_appended_only_after_the_last_one_and_only_once(
-    connect: Connect, *, is_shared: bool
+    connect: Connect,
 ) -> None:
-    engine, another = await connect(), await connect()
-    one, other = (partial(each.append, is_shared=is_shared) for each in (engine, another))
-    first = await one(SHARD, 0, b"one")
-    assert await one(SHARD, 0, b"one") == first  # again, after a lost response
-    second = await other(SHARD, first, b"two")
+    engine, other = await connect(), await connect()
+    first = await engine.append(SHARD, 0, b"one")
+    assert await engine.append(SHARD, 0, b"one") == first  # again, after a lost response
+    second = await other.append(SHARD, first, b"two")
     for after in (0, first):
         with pytest.raises(Fenced):
-            await one(SHARD, after, b"mine")
+            await engine.append(SHARD, after, b"mine")
     with pytest.raises(EngineUnavailable, match="lost entries"):  # or the server that answers has
-        await one(SHARD, second + 100, b"mine")
+        await engine.append(SHARD, second + 100, b"mine")
     await engine.change_leader(SHARD)
     assert await entries(engine) == [LogEntry(first, b"one"), LogEntry(second, b"two")]
 

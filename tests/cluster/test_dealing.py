@@ -50,11 +50,11 @@ def dealt_cluster(whole: Path, folder: Path, shards: int, stack: ExitStack) -> H
     """Deal a store out, and let a cluster take over the shards."""
     folder.mkdir()
     stores = deal(whole, folder, shards)
-    statements = statements_of([*stores.values()])
+    statements = statements_of(stores)
     with snapshot(whole) as before:
         assert sum(shard.minted for shard in statements) == before.frontier.ledger.minted
     assert missing(statements) == 0
-    for shard, store in stores.items():
+    for shard, store in enumerate(stores):
         assert list(audit(store).wrong) == []
         home = folder / f"shard-{shard:02}"
         home.mkdir()
@@ -126,7 +126,6 @@ def test_all_that_a_store_says_of_a_page_goes_with_it(tmp_path: Path) -> None:
         alone.batch.originals.append((page, f"{HERE}?sid=1"))
         alone.commit()
         stores = deal(alone.path, tmp_path, SHARDS)
-        assert set(stores) == {owner_of(url, SHARDS) for url in (HERE, THERE)}
         with snapshot(stores[owner_of(HERE, SHARDS)]) as here:
             pages, connection = pages_of(here), here.connection
             assert rows_of(here) == {
@@ -158,13 +157,13 @@ def test_answers_go_with_their_pages_and_shared_bodies_to_each(tmp_path: Path) -
         alone.commit()
     stores = deal(alone.path, tmp_path, SHARDS)
     answers = {}
-    for shard, store in stores.items():
+    for shard, store in enumerate(stores):
         with snapshot(store) as seen:
             ended = tables.archive_end(seen.connection)
         with closing(ArchiveReader(archive_folder(store), ended)) as reader:
             assert list(verify(reader)) == []
             answers[shard] = bodies(reader)
-    assert answers == {
+    assert answers == {shard: {} for shard in range(SHARDS)} | {
         owner_of(HERE, SHARDS): {
             HERE: [b"the same"],
             HERE + "a": [b"gone"],

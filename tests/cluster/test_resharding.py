@@ -20,6 +20,7 @@ from minicrawl.cluster.records import (
     KeyEntry,
     StateRecord,
 )
+from minicrawl.cluster.replica.restoring import restore
 from minicrawl.cluster.terms import begin_crawl, seeds_of, state_of, terms_of
 from minicrawl.errors import UsageError
 from minicrawl.report.snapshot import snapshot
@@ -31,6 +32,8 @@ from tests.cluster.hand_shards import HandCluster
 from tests.cluster.test_gathering import links_of, rows_of
 from tests.cluster.test_restoring import SHARDS, URLS, keep, terms
 
+MANY = 9
+"""More shards than there are sites, so that some have no pages."""
 STOPPED = StateRecord(doing=CrawlActivity.STOPPED, run=2, reason="by the user", ended_with=3)
 
 
@@ -119,7 +122,7 @@ async def resharded(folder: Path, reads: list[int], shards: int, lives: int) -> 
 @settings(max_examples=25, deadline=None)
 @given(
     st.lists(st.integers(0, 40), max_size=12),
-    st.sampled_from((2, 4, 9)),
+    st.sampled_from((2, 4, MANY)),
     st.integers(0, 90),
 )
 def test_a_reshard_that_is_killed_leaves_one_whole_sharding_with_all_cash(
@@ -138,7 +141,11 @@ async def test_pages_are_taken_down_on_the_way(tmp_path: Path) -> None:
     old, target = FakeServers(), continued(FakeServers())
     await stopped_crawl(tmp_path / "shards", FakeEngine(old), [0, 9, 5, 12])
     _, (minted, *_) = await of_crawl(FakeEngine(old), tmp_path / "before")
-    await reshard(FakeEngine(old), target, SHARDS, tmp_path, gone=[URLS[1]])
+    await reshard(FakeEngine(old), target, MANY, tmp_path, gone=[URLS[1]])
+    for shard in range(MANY):
+        await restore(target, shard, store := tmp_path / "one.db")
+        with reading(store) as connection:
+            assert tables.taken_down(tables.counters(connection)).covers(URLS[1])
     _, (minted_after, *_) = await of_crawl(target, tmp_path / "after")
     assert minted_after == minted
     with reading(tmp_path / "after" / "all.db") as connection:

@@ -14,7 +14,7 @@ Example, in units: two shards get the store of `gathering`'s example, whose pot 
 Laws: what all shards hold is what the whole store holds, to the atom. Each shard counts as minted
 what it holds, so that a circulation takes as long as in the others. The pot is divided by unread
 pages, as levelling does. Gathering the shards gives the pages, links, histories and kept answers of
-the whole store. A shard without pages has no store.
+the whole store. A shard without pages has a store as well, which knows what was taken down.
 """
 
 from array import array
@@ -59,8 +59,8 @@ _SAME = (*OF_ALL, FIRST_SEEDS, "running_s")
 """Counters that each shard has as the whole."""
 
 
-def deal(path: Path, folder: Path, shards: int, progress: Progress = unreported) -> dict[int, Path]:
-    """Write the stores of all shards that have pages, and their archives. Return the stores."""
+def deal(path: Path, folder: Path, shards: int, progress: Progress = unreported) -> list[Path]:
+    """Write the stores of all shards, and their archives. Return the stores."""
     with reading(path) as connection, reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
         whole = LoadedShard(ShardStore(path, connection, terms), Hosts(), 0)
@@ -86,9 +86,8 @@ def deal(path: Path, folder: Path, shards: int, progress: Progress = unreported)
             for name in SUMMED
             if isinstance(number := known.get(name), int)
         }
-        stores = dict[int, Path]()
-        for shard in np.unique(owner_of_page).tolist():
-            stores[shard] = store = folder / f"shard-{shard}.db"
+        stores = [folder / f"shard-{shard}.db" for shard in range(shards)]
+        for shard, store in enumerate(stores):
             dealt = DealtShard(whole, owner_of_page == shard, host_of)
             totals = whole.totals._replace(
                 recorded=clocks[shard], pot=pots[shard], virtual=remainders[shard]

@@ -105,14 +105,14 @@ async def reshard(
         await to_thread(forget, whole, url, time.time())
     stores = await to_thread(deal, whole, folder, shards, part(progress, _GATHERED, _DEALT))
     fetched = dict[int, int]()
-    for shard, store in stores.items():
+    for shard, store in enumerate(stores):
         await _ship(target, shard, store)
         with reading(store) as connection:
             fetched[shard] = int(str(tables.counters(connection).get("fetched", 0)))
         part(progress, _DEALT, 1)((shard + 1) / shards)
     # What was fetched counts as granted, or shards could be granted the same pages again.
     grants = GrantsRecord(entry=1, granted=fetched, generations={})
-    await target.append(shards, 0, grants.pack(), is_shared=True)
+    await target.append(shards, 0, grants.pack())
     await target.put(GRANTS_KEY, grants.pack())
     for prefix in (DRAIN_PREFIX, WORKERS_PREFIX):
         for entry in await engine.keys(prefix):

@@ -120,7 +120,7 @@ class SharedBudget:
     async def _change(self, record: GrantsRecord) -> None:
         self._doubted, before = record, self._known.entry
         try:
-            entry = await self._engine.append(self._log, before, record.pack(), is_shared=True)
+            entry = await self._engine.append(self._log, before, record.pack())
         except (Fenced, EngineUnavailable, EngineFull):
             return  # another node was quicker, or there was no answer: the next call finds out
         self._learn(record := replace(record, entry=entry))
