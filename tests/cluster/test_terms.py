@@ -176,8 +176,9 @@ async def test_a_node_refers_to_earlier_archives_in_its_web_archives_only(
     ids=lambda row: row.name,
 )
 def test_a_limit_is_one_of_all_shards_together_or_refused(limit: Setting) -> None:
+    limited: dict[str, Any] = {limit.argument: 1}
     try:
-        settings = shared_settings.settings_of_crawl(given(**{limit.argument: 1}))
+        settings = shared_settings.settings_of_crawl(given(**limited))
     except UsageError:
         return
     whole = TermsRecord(
