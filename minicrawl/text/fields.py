@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from minicrawl.errors import UsageError, needs
 from minicrawl.text.boxes import parse
-from minicrawl.text.metadata import declared
+from minicrawl.text.metadata import said
 from minicrawl.text.structured_data import json_ld
 from minicrawl.web.urls import canonical
 
@@ -51,9 +51,7 @@ def field(selector: str) -> Callable[[str, str], str]:
     if kind == "meta":
         if not expression.strip():
             raise UsageError(f"{selector!r} names no meta element, as meta:og:title does")
-        return lambda markup, _url: next(
-            filter(None, declared(markup).said("meta", expression.lower())), ""
-        )
+        return lambda markup, _url: next(filter(None, said(markup, "meta", expression.lower())), "")
     css, attribute = selector, ""
     if selector[:1] == "/":
         css, attribute = _css_of(selector)
@@ -76,8 +74,8 @@ def _css_of(path: str) -> tuple[str, str]:
     css = ""
     for step, tag, conditions in _STEP.findall(steps):
         css += f"{' > ' if step == '/' and css else ' '}{tag}{conditions}"
-    for condition, said in _PREDICATES:
-        css = condition.sub(said, css)
+    for condition, same in _PREDICATES:
+        css = condition.sub(same, css)
     if _STEP.sub("", steps) or "[@" in css or not css:
         raise UsageError(f"{path!r} is an XPath beyond steps, attributes and positions: use CSS")
     return css.strip(), attribute

@@ -22,8 +22,8 @@ _DEEPEST = 12
 """Maximum level of lists and quotes; deeper ones are written at this level."""
 _IN_TARGET = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "\t": "", "\n": "", "\r": ""})
 """What would end the target of a link, and what browsers remove from one."""
-_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")
-_START = re.compile(r"(?m)^(#{1,6}(?= )|[-+>](?= )|\d+(?=[.)] ))")
+_SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
+_START = re.compile(r"(?m)^(\d+(?=[.)](?: |$))|(?=[>=~]|#{1,6}(?: |$)|[-+](?:[ -]|$)))")
 _ESCAPE = r"\\\g<0>"
 _LONGEST_ALT = 200
 _OF_NOTES = words("aside dd div li p")
@@ -34,7 +34,8 @@ _LANGUAGE = re.compile(
     r"(?:lang(?:uage)?-)?|(?=\S+\s+hljs\b))([\w+#-]{1,20})"
 )
 """Language of code, as named by Sphinx, Pygments, GitHub, pandoc, highlight.js and Prism."""
-_NO_LANGUAGES = words("default none text plaintext notranslate")
+_NO_LANGUAGES = words("default en en-US none text plaintext notranslate")
+_CODE = words("code pre")
 _AROUND_CODE = 4
 """Elements around code that may name its language: Rouge has `code`, `pre` and two of `div`."""
 
@@ -51,28 +52,38 @@ class _Place:
         self.above = above
         self.rest: str = above.rest + indent if above else ""
         self.depth: int = above.depth + 1 if above else 0
-        self._marker = marker
+        self.marker = marker
+        self._is_written = not marker
 
     def first(self) -> str:
         """Return the prefix of the next line; markers are used once."""
-        if self.above is None or not self._marker:
+        if self.above is None or self._is_written:
             return self.rest
-        marker, self._marker = self._marker, ""
-        return self.above.first() + marker
+        self._is_written = True
+        return self.above.first() + self.marker
+
+
+def _around(one: _Place, other: _Place) -> _Place:
+    """Return the innermost place that is around both."""
+    while one is not other:
+        inner, other = (one, other) if one.depth >= other.depth else (other, one)
+        assert inner.above is not None  # the place without one is around all
+        one = inner.above
+    return one
 
 
 class _Writer:
     def __init__(self, url: str) -> None:
         self._url = url
-        self._blocks: list[tuple[str, bool]] = []
-        """Texts, each with True for an item of a list."""
+        self._blocks: list[tuple[str, _Place, bool]] = []
+        """Texts, each with its place, and True if it begins an item of a list."""
         self._captions = set[int]()
         self._notes = dict[str, str]()
         """Labels of footnotes by the ids of their elements."""
 
     def written(self, root: Box) -> str:
         self._notes = _notes(root)
-        stack: list[tuple[Box, _Place, str]] = [(root, _Place(), "- ")]
+        stack: list[tuple[Box, _Place, str]] = [(root, _Place(), "")]
         while stack:
             box, place, bullet = stack.pop()
             if not box.tag:
@@ -92,27 +103,36 @@ class _Writer:
                 note = self._notes.get(_id(box)) if box.tag in _OF_NOTES else None
                 marker = f"[^{note}]: " if note else bullet
                 inside = _inside(box, place, marker, is_note=bool(note))
-                children = zip(box.boxes, _bullets(box), strict=True)
+                bullets = _bullets(box, "" if bullet else self._last_marker(inside))
+                children = zip(box.boxes, bullets, strict=True)
                 below = [(child, inside, its_marker) for child, its_marker in children]
                 stack.extend(reversed(below))
         return "".join(self._joined())
 
     def _joined(self) -> Iterator[str]:
-        was_item = False
-        for at, (text, is_item) in enumerate(self._blocks):
+        for at, (text, place, is_item) in enumerate(self._blocks):
             if at:
-                yield "\n" if was_item and is_item else "\n\n"
+                _, before, was_item = self._blocks[at - 1]
+                around = _around(before, place)
+                is_next = was_item and is_item and place.above is around
+                yield "\n" if is_next else f"\n{around.rest.rstrip()}\n"
             yield text
-            was_item = is_item
 
     def _write(self, text: str, place: _Place) -> None:
         first = place.first()
         lines = text.replace("\n", f"\n{place.rest}") if place.rest else text
-        self._blocks.append((first + lines, first != place.rest))
+        self._blocks.append((first + lines, place, first != place.rest))
+
+    def _last_marker(self, place: _Place) -> str:
+        """Return the marker of the item that a list at this place would follow, or ""."""
+        item = self._blocks[-1][1] if self._blocks else place
+        while item.above is not None and item.above is not place:
+            item = item.above
+        return item.marker
 
     def _write_run(self, run: Box, place: _Place) -> None:
         if not run.pieces[0][1].is_exact:
-            self._write(_START.sub(r"\\\1", self._inline(run)), place)
+            self._write(_START.sub(r"\1\\", self._inline(run)), place)
             return
         code = run.text
         # Longer than any fence in the code, which would otherwise end the block.
@@ -127,7 +147,7 @@ class _Writer:
         return self._lines(run for run in preorder(box) if not run.tag)
 
     def _lines(self, text_runs: Iterable[Box]) -> str:
-        return " ".join(self._inline(run).replace("\n", " ") for run in text_runs).strip()
+        return " ".join(self._inline(run).replace("  \n", " ") for run in text_runs).strip()
 
     def _write_table(self, rows: list[list[Box | None]], table: Box, place: _Place) -> None:
         """Write the rows with text, the first as the heads of columns."""
@@ -220,13 +240,15 @@ def _inside(box: Box, place: _Place, bullet: str, *, is_note: bool) -> _Place:
     return _Place(place, "> ", "> ") if box.tag == "blockquote" else place
 
 
-def _bullets(box: Box) -> Iterator[str]:
-    """Yield the marker of each child, if it is an item."""
-    number = number_in(box, "start", 1) - 1
+def _bullets(box: Box, before: str) -> Iterator[str]:
+    """Yield the marker of each item, and of what else is in a list; of no kind that is before."""
+    number, end = number_in(box, "start", 1) - 1, ")" if before.endswith(". ") else "."
     for child in box.boxes:
         if child.tag == "li":
             number = number_in(child, "value", number + 1)
-        yield f"{number}. " if box.tag == "ol" else "- "
+        is_in_list = child.tag == "li" or box.tag == "ul"
+        bullet = ("* " if before == "- " else "- ") if is_in_list else ""
+        yield f"{number}{end} " if box.tag == "ol" else bullet
 
 
 def _language(run: Box) -> str:
@@ -236,7 +258,8 @@ def _language(run: Box) -> str:
     for _ in range(_AROUND_CODE):
         assert node is not None  # at least `pre`, `body`, `html` and the document
         said = node.attributes
-        if declared := said.get("data-lang") or said.get("data-language"):
+        of_code = said.get("lang") if node.tag in _CODE else None
+        if declared := said.get("data-lang") or said.get("data-language") or of_code:
             names += f" lang-{declared[:20]}"
         names += f" {(said.get('class') or '')[:100]}"
         node = node.parent

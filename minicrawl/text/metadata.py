@@ -17,7 +17,7 @@ from datetime import date, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from minicrawl.text.boxes import parse
 from minicrawl.text.structured_data import json_ld
@@ -31,49 +31,37 @@ _KINDS = ("Article", "NewsArticle", "BlogPosting", "WebPage", "Product", "Recipe
 _NUMBERS = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
 
 
-class Declared(NamedTuple):
-    """Declarations of a page, by name."""
-
-    meta: Mapping[str, list[str]]
-    data: list[dict[str, Any]]
-    """Objects of JSON-LD, those about the page first."""
-    links: Mapping[str, list[str]]
-    """Targets by rel."""
-    items: Mapping[str, list[str]]
-    """Values by itemprop."""
-
-    def said(self, source: str, *names: str) -> Iterator[str]:
-        """Yield the values of these names, of `data` (JSON-LD), `meta`, `links` or `items`."""
-        for name in names:
-            if source == "data":
-                for thing in self.data:
-                    yield from islice(_values(thing.get(name)), _MOST_VALUES)
-            else:
-                values = {"meta": self.meta, "links": self.links, "items": self.items}[source]
-                yield from values.get(name, ())
-
-
 @lru_cache(1)
-def declared(markup: str) -> Declared:
-    """Return the declarations of a page, which is read once for several columns."""
+def _declared(markup: str) -> Mapping[str, Mapping[str, list[Any]]]:
+    """Return the declarations of a page by source and name; it is read once for several columns."""
     tree = parse(markup)
-    meta, links, items = (defaultdict[str, list[str]](list) for _ in range(3))
+    data, meta, links, items = (defaultdict[str, list[Any]](list) for _ in range(4))
     for node in tree.css("meta[content]"):
-        said = node.attributes
-        for attribute in ("name", "property", "itemprop"):
-            if name := said.get(attribute):
-                meta[name.strip().lower()].append(_tidy(said["content"] or ""))
+        attributes = node.attributes
+        for kind in ("name", "property", "itemprop"):
+            if name := attributes.get(kind):
+                meta[name.strip().lower()].append(attributes["content"] or "")
     for node in tree.css("link[rel][href], a[rel][href]"):
-        said = node.attributes
-        for rel in (said["rel"] or "").lower().split():
-            target = said["href"] or ""
-            links[rel].append(_tidy(target if rel != "author" else node.text() or target))
+        attributes = node.attributes
+        for rel in (attributes["rel"] or "").lower().split():
+            target = attributes["href"] or ""
+            links[rel].append(target if rel != "author" else node.text() or target)
     for node in tree.css("[itemprop]"):
-        said = node.attributes
-        value = said.get("content") or said.get("datetime") or node.text()
-        items[said["itemprop"] or ""].append(_tidy(value))
+        attributes = node.attributes
+        value = attributes.get("content") or attributes.get("datetime") or node.text()
+        items[attributes["itemprop"] or ""].append(value[:_LONGEST])
     objects = islice(_objects(json_ld(tree)), _MOST_OBJECTS)
-    return Declared(meta, sorted(filter(_kind_of, objects), key=_kind_of), links, items)
+    for thing in sorted(filter(_kind_of, objects), key=_kind_of):  # those about the page first
+        for name, value in thing.items():
+            data[name].append(value)
+    return {"data": data, "meta": meta, "links": links, "items": items}
+
+
+def said(markup: str, source: str, *names: str) -> Iterator[str]:
+    """Yield what a page says by these names of JSON-LD (`data`), `meta`, `rel` or `itemprop`."""
+    for name in names:
+        for value in _declared(markup)[source].get(name, ()):
+            yield from islice(_values(value), _MOST_VALUES)
 
 
 def _tidy(text: str) -> str:
@@ -112,11 +100,10 @@ def _values(value: object) -> Iterator[str]:
 
 def author(markup: str, _url: str) -> str:
     """Return the authors; several names of one source are joined."""
-    page = declared(markup)
     names = ("article:author", "citation_author", "author", "dc.creator", "parsely-author")
-    texts = ([text for text in page.said("meta", name) if "://" not in text] for name in names)
-    of_data = ", ".join(dict.fromkeys(page.said("data", "author")))
-    of_elements = page.said("links", "author"), page.said("items", "author")
+    texts = ([text for text in said(markup, "meta", name) if "://" not in text] for name in names)
+    of_data = ", ".join(dict.fromkeys(said(markup, "data", "author")))
+    of_elements = said(markup, "links", "author"), said(markup, "items", "author")
     return next(filter(None, chain((of_data,), map(", ".join, texts), *of_elements)), "")
 
 
@@ -149,8 +136,7 @@ def _column(
     """Return the column of the first of these ways, sources with names, that has a value."""
 
     def column(markup: str, url: str) -> str:
-        page = declared(markup)
-        values = (form(text, url) for way in ways for text in page.said(*way))
+        values = (form(text, url) for way in ways for text in said(markup, *way))
         return next(filter(None, values), "")
 
     return column

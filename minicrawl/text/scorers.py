@@ -69,12 +69,14 @@ def likeness(arguments: str) -> Scorer:
     """Value pages by their likeness to one of these files: the cosine of their words."""
     files = _listed(arguments, "likeness:example.html")
     try:
-        examples = [_counted(_visible(Path(name).read_text(errors="replace"))) for name in files]
+        texts = [Path(name).read_text(errors="replace")[:_LONGEST] for name in files]
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from error
 
+    examples = [Counter(words_of(visible_text(text))) for text in texts]
+
     def score(page: PageRead) -> float:
-        own = _counted(f"{page.title} {_text(page)}")
+        own = Counter(words_of(f"{page.title} {_text(page)}"))
         return min(max(_cosine(own, example) for example in examples), 1.0)
 
     return score
@@ -95,17 +97,10 @@ def _media_type(page: PageRead) -> str:
 def _text(page: PageRead) -> str:
     """Return the visible text of HTML, or other text; "" for other media types."""
     name = _media_type(page)
+    text = page.text[:_LONGEST]
     if "html" in name:
-        return _visible(page.text)
-    return page.text[:_LONGEST] if name.startswith("text/") else ""
-
-
-def _visible(markup: str) -> str:
-    return visible_text(markup[:_LONGEST])
-
-
-def _counted(text: str) -> Counter[str]:
-    return Counter(words_of(text))
+        return visible_text(text)
+    return text if name.startswith("text/") else ""
 
 
 def _cosine(one: Counter[str], other: Counter[str]) -> float:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urljoin
 
 from minicrawl.text.boxes import parse
+from minicrawl.text.hints import words
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -40,10 +41,8 @@ _PREFIXES: Mapping[str, str] = MappingProxyType(
 )
 """Prefixes that pages need not declare; the rest of RDFa's initial context is rare on pages."""
 _USES = "http://www.w3.org/ns/rdfa#usesVocabulary"
-_STATES = "[property], [typeof], [vocab], [prefix], [resource], [about], [href], [src]"
+_STATES = words("property typeof vocab prefix resource about href src")
 _MOST_ELEMENTS, _MOST_NAMES = 10_000, 20
-_HIGHEST = 100
-"""Ancestors among which the context of an element is sought."""
 
 
 class _Context(NamedTuple):
@@ -68,19 +67,25 @@ class Rdfa:
     def __init__(self, tree: LexborHTMLParser, base: str) -> None:
         self._base, self._things = base, dict[str, dict[str, list[Any]]]()
         self._said = set[tuple[str, str, str]]()  # a list of 10,000 values is slow to search
-        self._outside, self._inside = _Context(base, "", _PREFIXES), dict[int, _Context]()
         self._blank = map("_:b{}".format, count())
-        if tree.css_first("[property], [typeof]") is not None:
-            for node in tree.css(_STATES)[:_MOST_ELEMENTS]:
-                if node.mem_id not in self._inside:  # one is found once for each selector
-                    self._read(node, node.attributes)
+        is_used = tree.css_first("[property], [typeof]") is not None
+        stack = [(tree.root, _Context(base, "", _PREFIXES))] if is_used else []
+        read = 0
+        while stack and read < _MOST_ELEMENTS:
+            node, above = stack.pop()
+            if node is not None:
+                stack.append((node.next, above))
+                if not _STATES.isdisjoint(node.attributes):
+                    above = self._read(node, node.attributes, above)
+                    read += 1
+                stack.append((node.child, above))
 
     def found(self) -> list[Properties]:
         """Return the things that something is said about, each with its properties."""
         return [{"@id": name, **said} for name, said in self._things.items()]
 
-    def _read(self, node: LexborNode, said: Mapping[str, str | None]) -> None:
-        above = self._above(node)
+    def _read(self, node: LexborNode, said: Mapping[str, str | None], above: _Context) -> _Context:
+        """Read what an element says, and return the context of those inside it."""
         vocabulary, prefixes = above.vocabulary, above.prefixes
         if "vocab" in said:
             vocabulary = ""
@@ -100,7 +105,6 @@ class Rdfa:
             inside = inside if is_typed and inside else subject
         else:
             subject = inside = inside or above.subject
-        self._inside[node.mem_id] = here._replace(subject=inside)
         for name in self._whole(here, said.get("typeof")):
             self._say(inside, "@type", name)
         for name in self._whole(here, said.get("property")):
@@ -111,16 +115,7 @@ class Rdfa:
             else:
                 value = {"@value": node.text()[:LONGEST_TEXT]}
             self._say(subject, name, value)
-
-    def _above(self, node: LexborNode) -> _Context:
-        above = node.parent
-        for _ in range(_HIGHEST):
-            if above is None:
-                break
-            if context := self._inside.get(above.mem_id):
-                return context
-            above = above.parent
-        return self._outside
+        return here._replace(subject=inside)
 
     def _named(
         self,

@@ -228,8 +228,12 @@ def test_urls_are_resolved_against_the_base() -> None:
 def test_depth_and_number_of_items_are_limited() -> None:
     for markup in ("<div itemscope itemprop=a>" * 3000, "<p itemscope>" * 3000):
         assert len(json.dumps(structured(markup, URL))) < 1 << 20
+
+
+def test_a_vocabulary_reaches_elements_at_any_depth() -> None:
     deep = "<i>" * 300 + "<b typeof=X>"
-    assert structured(f"<div vocab=http://s/>{deep}", URL)["rdfa"][1:] == []
+    (thing,) = structured(f"<div vocab=http://s/>{deep}", URL)["rdfa"][1:]
+    assert thing["@type"] == ["http://s/X"]
 
 
 def test_the_column_is_json_or_empty() -> None:
