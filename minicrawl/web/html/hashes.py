@@ -12,7 +12,7 @@ from zlib import crc32
 # A piece of text ends at a quote, as strings in scripts differ with each request.
 _PIECE = re.compile(rb">\s*+([^<\"'\s][^<\"']*+)")
 _NUMERALS = b"0123456789"
-_TITLE_BITS = 1024
+_TITLE_BITS = 4096
 
 
 class TextHashes(NamedTuple):
@@ -29,7 +29,7 @@ def title_hash(title: str) -> int:
 
 
 def title_bit(title: str) -> int:
-    """Return one of 1024 bits for a title. Only pages with the same bit are compared."""
+    """Return one of 4,096 bits for a title. Only pages with the same bit are compared."""
     return 1 << title_hash(title) % _TITLE_BITS
 
 

@@ -46,16 +46,15 @@ def _raw(name: str) -> str:
     return rf"<{name}{STOP}(?:[^<]++|<(?!/{name}))*+"
 
 
-_TAG = (
-    rf"{_raw('script')}|{_raw('style')}|{_raw('template')}|<!--(?:[^-]++|-(?!->))*+(?:-->)?"
-    "|<[^>]*+>?"
-)
-_TAGS = re.compile(rf"(?:{_TAG})++", re.IGNORECASE | re.ASCII)
-_PART = re.compile(
-    rf"<a(?P<link>{STOP}[^>]*+)>?|<(?P<end>/a{STOP})[^>]*+>?"
-    rf"|(?P<text>(?:[^<]++|(?!</?a{STOP})(?:{_TAG}))++)",
+_RAW = re.compile(
+    rf"{_raw('script')}|{_raw('style')}|{_raw('template')}|<!--(?:[^-]++|-(?!->))*+(?:-->)?",
     re.IGNORECASE | re.ASCII,
 )
+_LINK = re.compile(rf"<a({STOP}[^>]*+)>?", re.IGNORECASE | re.ASCII)
+_END_OF_LINK = re.compile(rf"</a{STOP}[^>]*+>?", re.IGNORECASE | re.ASCII)
+_TAGS = re.compile(r"(?:<[^>]*+>?)++")
+_BEGIN_MARK, _END_MARK = "\0", "\1"
+"""Characters that stand for tags of links in a text, as no page has them."""
 
 _YEAR = r"(?:1[89]|2[01])[0-9]{2}(?![0-9])"
 _MONTH = r"[^\W\d_]{3,12}[.,]{0,2}"
@@ -82,11 +81,10 @@ _FOOTER = (
     r"|aufrufe?|generiert|erzeugt|geladen|vues?|générée?|visitas|vistas|generad[ao]|просмотр\w*)"
 )
 _NEAR = 24
-_BEHIND_FOOTER = re.compile(rf"\b{_FOOTER}\b[^\d]*\Z", re.IGNORECASE)
-_BEFORE_FOOTER = re.compile(rf"[^\d]*?\b{_FOOTER}\b", re.IGNORECASE)
+_AFTER_FOOTER = re.compile(rf"\b{_FOOTER}\b[^\d]*\Z", re.IGNORECASE)
 # Numbers of pages behind links and filters: "Shoes (23)", "1-20 of 340 results".
-_BEFORE_COUNT = re.compile(
-    r"(?: (?:of|von|sur|de|из) [0-9.,]+)? "
+_BEFORE_FOOTER_OR_COUNT = re.compile(
+    rf"[^\d]*?\b{_FOOTER}\b|(?: (?:of|von|sur|de|из) [0-9.,]+)? "
     r"(?:results?|items?|entries|treffer|ergebnisse|résultats?|resultados?|результат\w*)\b",
     re.IGNORECASE,
 )
@@ -124,18 +122,20 @@ def _whole(digits: str) -> float:
 
 
 def _figures(markup: str, url: str, date: str) -> Iterator[_Figure]:
-    text, parts, links = _text(markup)
+    text, links = _text(markup)
     near_url = {number + step for number in numbers_of_url(url) for step in (-1, 0, 1)}
     of_links = {number for number in _numbers(" ".join(links)) if number >= _LEAST_TARGET}
     clock = parsedate(date)
     now = None if clock is None else timegm(clock)
-    place = begin = 0
+    links_before = begin = end = 0
     for _, match in zip(range(_MOST_FIGURES), _NUMBER.finditer(text), strict=False):
         value = _value(match)
-        while parts[place].end <= match.start():
-            begin, place = parts[place].end, place + 1
-        _, link, is_behind = parts[place]
-        is_beside = is_behind and "\n" not in text[begin : match.start()].lstrip()
+        start = match.start()
+        links_before += text.count(_BEGIN_MARK, end, start)
+        begin = max(begin, text.rfind(_BEGIN_MARK, end, start), text.rfind(_END_MARK, end, start))
+        end = start
+        link = links[links_before - 1] if text[begin] == _BEGIN_MARK else ""
+        is_beside = text[begin] == _END_MARK and "\n" not in text[begin + 1 : start].lstrip()
         is_explained = (
             match["date"] is not None
             or abs(value) in near_url
@@ -147,32 +147,13 @@ def _figures(markup: str, url: str, date: str) -> Iterator[_Figure]:
         yield value, is_explained
 
 
-class _Part(NamedTuple):
-    """Part of a text: its end, the attributes of its link, if any, and if it follows a link."""
-
-    end: int
-    link: str
-    is_behind: bool
-
-
-def _text(markup: str) -> tuple[str, list[_Part], list[str]]:
-    """Return the text, its parts, and the attributes of all links."""
-    written: list[str] = []
-    parts: list[_Part] = []
-    links: list[str] = []
-    link, is_behind, end = "", False, 0
-    for part in _PART.finditer(markup):
-        if part.lastgroup == "link":
-            links.append(link := part["link"])
-        elif part.lastgroup == "end":
-            link, is_behind = "", True
-        else:
-            text = _TAGS.sub("\n", part["text"])
-            written.append(unescaped(text) if "&" in text else text)
-            end += len(written[-1]) + 1
-            parts.append(_Part(end, link, is_behind))
-            is_behind = is_behind and text.isspace()
-    return "\n".join(written), parts, links
+def _text(markup: str) -> tuple[str, list[str]]:
+    """Return the text, where marks stand for the tags of links, and the attributes of links."""
+    markup = markup.replace(_BEGIN_MARK, "").replace(_END_MARK, "")
+    markup = _RAW.sub("<>", markup)
+    between, links = (parts := _LINK.split(markup))[::2], parts[1::2]
+    markup = _END_OF_LINK.sub(f"<>{_END_MARK}<>", f"<>{_BEGIN_MARK}<>".join(between))
+    return unescaped(_TAGS.sub("\n", markup)), links
 
 
 def _numbers(digits: str) -> Iterator[float]:
@@ -198,14 +179,12 @@ def _is_now(number: re.Match[str], value: float, now: int) -> bool:
 
 def _is_of_no_page(text: str, number: re.Match[str], *, is_link: bool) -> bool:
     """Return whether a number is in a footer, or counts the pages behind a link or a filter."""
-    before = text[max(number.start() - _NEAR, 0) : number.start()]
-    after = text[number.end() : number.end() + _NEAR]
-    return (is_link and before.endswith("(") and after.startswith(")")) or any(
-        (
-            _BEHIND_FOOTER.search(before),
-            _BEFORE_FOOTER.match(after),
-            _BEFORE_COUNT.match(after),
-        )
+    start, end = number.span()
+    if is_link and text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+        return True
+    return bool(
+        _AFTER_FOOTER.search(text, max(start - _NEAR, 0), start)
+        or _BEFORE_FOOTER_OR_COUNT.match(text, end, end + _NEAR)
     )
 
 
