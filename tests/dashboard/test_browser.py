@@ -294,6 +294,27 @@ def test_every_view_fits_its_width_and_can_be_read(
         assert seen.page.evaluate(CONTRAST) == [], name
 
 
+_LEFT_OF_LABELS = """async () => {
+    const { curves } = await import("/page/charts.js");
+    const { size } = await import("/page/dom.js");
+    const series = [{ name: "bytes", points: [[0, 0], [60, 80e6]] }];
+    const figure = curves("downloaded", series, size);
+    document.querySelector("main").append(figure);
+    return [...figure.querySelectorAll("svg text")].map((text) => text.getBBox().x);
+}"""
+
+
+@pytest.mark.slow
+def test_an_axis_has_room_for_its_labels_and_a_small_share_is_not_0(
+    watch_store: Callable[..., Watched], tmp_path: Path
+) -> None:
+    page = watch_store(filled_store(tmp_path / "crawl.db")).page
+    assert min(page.evaluate(_LEFT_OF_LABELS)) >= 0
+    share = "async (of) => (await import('/page/dom.js')).share(...of)"
+    for value, shown in {0: "0.000 %", 5e-6: "0.0005 %", 0.0238: "2.380 %"}.items():
+        assert page.evaluate(share, [value, 3]) == shown
+
+
 @pytest.mark.slow
 def test_all_controls_have_names_and_tabs_obey_the_keyboard(
     watch_store: Callable[..., Watched], tmp_path: Path

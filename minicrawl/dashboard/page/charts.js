@@ -3,7 +3,7 @@
 
 import { h, s, count, fixed, clock } from "/page/dom.js";
 
-const W = 400, H = 170, LEFT = 48, RIGHT = 10, TOP = 10, BOTTOM = 24;
+const W = 400, H = 170, LEFT = 56, RIGHT = 10, TOP = 10, BOTTOM = 24;
 const NAMES = ["one", "two", "three"];
 
 const steps = (most) => {

@@ -48,7 +48,8 @@ const number = new Intl.NumberFormat("en");
 export const count = (value) => (value === null || value === undefined ? "–" : number.format(value));
 export const fixed = (value, digits) => (value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
 export const pace = (value) => (value ? value.toLocaleString("en", value < 9.5 ? { maximumSignificantDigits: 2 } : { maximumFractionDigits: 0 }) : count(value));
-export const share = (value, digits = 1) => (value === null || value === undefined ? "–" : `${fixed(100 * value, digits)} %`);
+// Small shares get the digits that they need to differ from 0.
+export const share = (value, digits = 1) => (value === null || value === undefined ? "–" : `${fixed(100 * value, value ? Math.min(Math.max(digits, -Math.floor(Math.log10(100 * value))), 12) : digits)} %`);
 export const size = (bytes) => {
   if (bytes === null || bytes === undefined) return "–";
   const units = ["B", "kB", "MB", "GB", "TB"];
