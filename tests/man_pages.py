@@ -58,11 +58,12 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 
 def _commands(path: str, command: click.Command) -> Iterator[str]:
-    tree = [one for one in command_tree(command, path) if one != path]
+    tree = {name: one for name, one in command_tree(command, path).items() if name != path}
     if tree:
         yield ".SH COMMANDS"
-    for name in tree:
-        yield from (".TP", f".BR {_roff(name.replace(' ', '-'))} (1)", ".br")
+    for name, one in tree.items():
+        summary = _paragraphs(one.help or one.short_help or "")[0]
+        yield from (".TP", f".BR {_roff(name.replace(' ', '-'))} (1)", _roff(summary))
 
 
 def _roff(text: str) -> str:
