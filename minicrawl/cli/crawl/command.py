@@ -140,7 +140,7 @@ class CrawlCommand(CommandWithSettings):
     type=click.Choice(("auto", "always", "never")),
     default="auto",
     show_default=True,
-    help="Colour stderr; auto: on a terminal, unless NO_COLOR is set.",
+    help="Colour stderr; auto: on a terminal, or as FORCE_COLOR or NO_COLOR say.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON summary at the end.")
 @companion_options
