@@ -44,7 +44,8 @@ from tests.crawl.refined_stores import a_store
 from tests.limits import settings_of
 from tests.stores import A, B, C, HandCrawl
 
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
+"""The process that computes ranks has a low priority, and gets little of a busy machine."""
 
 
 @pytest.mark.parametrize(("nice", "spare"), [(0, 8), (5, 5)])
