@@ -165,7 +165,7 @@ class _PageScanner:
         self.markup = Markup()
         self.links = self.markup.links
         self._xhtml = xhtml
-        self._open = Counter[str]()  # elements that are open at `_read_to`
+        self._open: Counter[str] = Counter()  # elements that are open at `_read_to`
         self._read_to = self._plain_to = 0  # between these, no element sets tags apart
         # An unclosed tag is read to the end of the page, at a higher price than skipped tags.
         last = text.find("<", text.rfind(">") + 1)
