@@ -103,6 +103,16 @@ def test_the_socket_of_another_crawl_is_not_removed(store: Path) -> None:
     assert socket_path(store).exists()
 
 
+def test_a_client_that_stays_connected_does_not_hold_up_the_end_of_the_crawl(store: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(PATIENCE_S)
+        with crawl_of(store):
+            connection.connect(str(socket_path(store)))
+            connection.sendall(SHOW.as_line())
+            connection.recv(LONGEST_LINE)  # the reply shows that the crawl has accepted it
+        assert connection.recv(1) == b""
+
+
 def test_an_endless_line_closes_its_own_connection_only(crawled: Path) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)

@@ -13,6 +13,14 @@ def test_comments_and_blank_lines_are_skipped() -> None:
     assert not reported
 
 
+def test_only_logins_are_kept_as_they_are_written_and_only_if_they_are_asked_for() -> None:
+    lines = ["HTTP://a:b@C.example\n", "HTTP://C.example\n", "C.example/@d\n"]
+    known = ["http://c.example/", "http://c.example/", "https://c.example/@d"]
+    assert list(read_seeds(lines, lambda *_: None)) == known
+    with_logins = list(read_seeds(lines, lambda *_: None, with_logins=True))
+    assert with_logins[:2] == ["HTTP://a:b@C.example", known[1]]
+
+
 def test_tracking_parameters_of_seeds_are_left_to_the_crawl() -> None:
     found = read_seeds(["a.example/?utm_id=3#top\n"], lambda *_: None)
     assert list(found) == ["https://a.example/?utm_id=3"]
