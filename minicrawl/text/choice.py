@@ -4,15 +4,15 @@ Class names are heeded first, as they find most frames; if hardly any text is le
 misled, as where all of a page is in `div class=related`, and the page is searched without them. Two
 kinds of pages have no main box:
 
-    index, shop, service   a short box, and twice its text outside: keeps all but the frames
+    index, shop, service   a short box, and thrice its text outside: keeps all but the frames
     text of scripts        most text is in `noscript` or hidden: is read once more with that
 
 A page that calls itself an article is not of the first kind, unless it is a few lines above cards.
-Of a page with a few lines, shares say nothing.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import islice
 
 from minicrawl.text import hints
@@ -27,6 +27,7 @@ from minicrawl.text.main_box import (
     is_never_main,
     keep_main,
     known_box,
+    outermost,
 )
 from minicrawl.text.posts import (
     drop_shared,
@@ -39,14 +40,12 @@ from minicrawl.text.posts import (
 
 _FEWEST = 140
 """Letters of a main text; a page that has fewer is an index, or its hints mislead."""
-_SHORT_MAIN, _OF_WIDE = 1000, 0.5
+_SHORT_MAIN, _OF_WIDE = 1500, 0.35
 """Letters of a main text, and its share of all outside frames, that are too few for a main box."""
-_LITTLE = 600
-"""Letters of a page below which shares say nothing."""
+_OF_ALL, _LITTLE = 0.3, 600
+"""Share of the text with unseen text below which that is the main text, if it has these letters."""
 _INTRODUCTION = 3
 """Paragraphs of the main text of an index at most, if it calls itself an article."""
-_OF_ALL = 0.3
-"""Share of the text with unseen text below which that is the main text."""
 _OF_ROOT = 0.3
 """Share of a page from which on its `main` has all of its content."""
 _CELLS, _ITEMS = hints.words("dd td th"), hints.HEADINGS | {"li"}
@@ -56,8 +55,10 @@ _CARDS = 8
 """Cards of a page that have one button."""
 _MOST = 0.5
 _MOST_PRODUCTS = 2
-_PRODUCT_IN_JSON = re.compile(r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"')
-_PRODUCT_IN_ITEMS = re.compile(r"""itemtype=["']https?://schema\.org/Product["']""")
+_PRODUCT = re.compile(
+    r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"'
+    r"""|itemtype=["']https?://schema\.org/Product["']"""
+)
 
 
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
@@ -71,7 +72,7 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     title = f" {_folded(' '.join(titles))} "
 
     def choose(boxes: list[Box]) -> int:
-        has_own = mark_own_article(boxes, title)
+        has_own = mark_own_story(boxes, title)
         for box in boxes if is_product else ():
             if box.hint == hints.REVIEWS:
                 box.hint = hints.SURE_NAME
@@ -82,7 +83,8 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     if letters < _OF_ALL * (letters + page.unseen):
         with_unseen = read(markup, with_unseen=True).boxes
         of_all = choose(with_unseen)  # under 140 letters, it asks for JavaScript
-        if of_all >= _FEWEST and _is_too_little(letters, of_all, _OF_ALL):
+        least = _FEWEST if letters < _FEWEST else _LITTLE
+        if of_all >= least and letters < _OF_ALL * of_all:
             boxes = with_unseen
     _drop_repeated(boxes)
     return boxes
@@ -113,9 +115,8 @@ def _is_product(markup: str, kind: str) -> bool:
     """Return True if a page of this `og:type` is about one product; lists name many."""
     if "product" in kind and "group" not in kind:
         return True
-    in_json = sum(1 for _ in islice(_PRODUCT_IN_JSON.finditer(markup), _MOST_PRODUCTS + 1))
-    in_items = sum(1 for _ in islice(_PRODUCT_IN_ITEMS.finditer(markup), 2))
-    return 1 <= in_json <= _MOST_PRODUCTS or in_items == 1
+    named = islice(_PRODUCT.finditer(markup), _MOST_PRODUCTS + 1)
+    return 1 <= sum(1 for _ in named) <= _MOST_PRODUCTS
 
 
 def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
@@ -135,17 +136,13 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
             break
     is_wide = False
     if letters < _SHORT_MAIN and not (places.main and known_box(boxes, places.main)):
-        dropped = [box.is_dropped for box in boxes]
         paragraphs = sum(run.letters >= SENTENCE for run in runs(boxes))
         _keep_wide(boxes, places.repeated)
         may_be_index = paragraphs <= _INTRODUCTION and not has_comments
         may_be_wide = letters < _FEWEST or not is_article or (may_be_index and has_cards(boxes))
-        is_wide = may_be_wide and _is_too_little(letters, _letters(boxes), _OF_WIDE)
-        if not is_wide:
-            for box, is_dropped in zip(boxes, dropped, strict=True):
-                box.is_dropped = is_dropped
-    if not (is_wide or is_article):
-        keep_main(boxes, find_main(boxes, places, least), has_cards=True)
+        is_wide = may_be_wide and letters < _OF_WIDE * _letters(boxes)
+    if not is_wide and (letters < _SHORT_MAIN or not is_article):
+        keep_main(boxes, find_main(boxes, places, least), has_cards=not is_article)
     if posts:
         drop_shared(boxes, posts)
     return _letters(boxes)
@@ -153,11 +150,6 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
 
 def _letters(boxes: list[Box]) -> int:
     return sum(run.letters for run in runs(boxes))
-
-
-def _is_too_little(letters: int, of_all: int, share: float) -> bool:
-    """Return True if a text is too small a part of all; of a few lines this says nothing."""
-    return letters < share * of_all and (letters < _FEWEST or of_all >= _LITTLE)
 
 
 def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
@@ -190,12 +182,16 @@ def _is_root(box: Box) -> bool:
 
 
 _SHORTEST_TITLE = 12
-"""Letters of a heading that may be the title of an article, and no name of a section."""
+"""Letters of a heading that may be the title of a story, and no name of a section."""
+_FEWEST_STORIES, _OF_STORY, _HEAD = 3, 0.1, 9
+"""Stories that no element `article` marks: their number, the share of the page in each of them, and
+the boxes among which each has its heading.
+"""
 _WORDS = re.compile(r"\w+")
 
 
-def mark_own_article(boxes: list[Box], title: str) -> bool:
-    """Mark the only article with a title of the page, unless all others lack headings.
+def mark_own_story(boxes: list[Box], title: str) -> bool:
+    """Mark the only story with a title of the page, unless all others lack headings.
 
     Below an article, many news sites add the next ones in full, or put another one first:
 
@@ -206,26 +202,38 @@ def mark_own_article(boxes: list[Box], title: str) -> bool:
 
     Posts of a forum are articles, too, but lack headings, or have the title in each of them.
     """
-    articles, end = list[Box](), 0
-    for at, box in enumerate(boxes):
-        if box.tag == "article" and at >= end:
-            articles.append(box)
-            end = at + box.size
-    own, foreign = list[Box](), 0
-    for article in articles:
-        headings = [
-            _folded(" ".join(run.text for run in preorder(box) if not run.tag))
-            for box in preorder(article)
-            if box.tag in hints.HEADINGS
-        ]
-        if any(f" {text} " in title for text in headings if len(text) >= _SHORTEST_TITLE):
-            own.append(article)
-        elif any(headings):
-            foreign += 1
-    if len(own) != 1 or (len(articles) > 1 and not foreign):
-        return False
-    own[0].hint = hints.OWN
-    return True
+    articles = outermost(boxes, lambda box: box.tag == "article")
+    for stories in (articles, *_siblings(boxes)):
+        own, foreign = list[Box](), 0
+        for story in stories:
+            texts = [_text(box) for box in preorder(story) if box.tag in hints.HEADINGS]
+            if any(f" {text} " in title for text in texts if len(text) >= _SHORTEST_TITLE):
+                own.append(story)
+            elif any(texts):
+                foreign += 1
+        if len(own) == 1 and (len(stories) == 1 or foreign):
+            own[0].hint = hints.OWN
+            return True
+    return False
+
+
+def _siblings(boxes: list[Box]) -> Iterator[list[Box]]:
+    """Yield siblings that begin with a heading of one level; the first may have all as sections."""
+    least = _OF_STORY * boxes[0].letters
+    for box in boxes:
+        stories = defaultdict[tuple[str, str], list[Box]](list)
+        for child in box.boxes:
+            head = (inner.tag for inner in islice(preorder(child), _HEAD))
+            level = next((tag for tag in head if tag in hints.HEADINGS), "")
+            if level and child.tag and child.letters >= least:
+                stories[child.tag, level].append(child)
+        for (_, level), some in stories.items():
+            if len(some) >= _FEWEST_STORIES:
+                yield some if level == "h1" else some[1:]
+
+
+def _text(heading: Box) -> str:
+    return _folded(" ".join(run.text for run in preorder(heading) if not run.tag))
 
 
 def _folded(text: str) -> str:

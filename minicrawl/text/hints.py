@@ -66,6 +66,8 @@ _STREAMED = re.compile(r"S:[\da-f]+")
 NAME_OF_POST = re.compile(
     r"(?i)post(?!-?card)|message|comment|discussion|repl(?:y|ies)|answer|thread"
 )
+_FOOTER = re.compile(r"(?i)(?<!\S)(?:(?:global|main|page|site)[-_]?)?footer(?!\S)")
+"""Name of the footer of a page; others that contain the word may mean a page that has one."""
 _LINE_NUMBERS = words("gutter lineno linenos line-numbers")
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MAIN_NAME = re.compile(
@@ -122,6 +124,7 @@ def _signs_of_names(tag: str, class_: str, id_: str) -> Signs:
     if tag not in _NEVER_FRAMES:
         parts = {word.lower() for word in _WORDS.findall(_NOT_OF_FRAMES.sub("", names))}
         hint = next((sign for sign, known in _OF_WORDS if not parts.isdisjoint(known)), hint)
+        hint = NEVER_MAIN if _FOOTER.search(names) else hint
     class_, id_ = _DIGITS.sub("", class_), _DIGITS.sub("", id_)
     first = class_.split(maxsplit=1)[:1]
     kind = first[0] if first and NAME_OF_POST.search(first[0]) else class_

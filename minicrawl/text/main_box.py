@@ -15,8 +15,8 @@ main box goes downwards, to the child that has nearly all of its parent's worth:
 worth   letters outside links, and less for short lines
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise, takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -56,7 +56,7 @@ def find_main(boxes: list[Box], places: SitePlaces, least: int = hints.FRAME_NAM
     """Drop the frames of the page, and return its main box."""
     repeated = [box for box in boxes if box.place in places.repeated]
     drop_frames(boxes, least, repeated)
-    main = known_box(boxes, places.main) or _searched(_named(boxes) or boxes[0])
+    main = known_box(boxes, places.main) or _searched(_named(boxes))
     if repeated and (before_body := _between_title_and_body(boxes, main)):
         before = set(map(id, before_body))
         drop_frames(boxes, least, [box for box in repeated if id(box) not in before])
@@ -78,13 +78,8 @@ def _between_title_and_body(boxes: list[Box], main: Box) -> list[Box]:
     that has title and body, such as a banner below the head of a page, is not looked at.
     """
     start = boxes.index(main)
-    inside = boxes[start : start + main.size]
-    worth_at = defaultdict[int, float](float)
-    for box in inside:
-        if not box.tag:
-            worth_at[box.place] += box.worth
-    body = max(worth_at, key=worth_at.__getitem__, default=None)
-    paragraphs = [at for at, box in enumerate(inside, start) if box.place == body and not box.tag]
+    inside = enumerate(boxes[start : start + main.size], start)
+    paragraphs = [at for at, box in inside if not box.tag and box.worth >= SENTENCE]
     end = paragraphs[:2][-1] if paragraphs else start
     title = next((at for at in range(end, -1, -1) if boxes[at].tag == "h1"), None)
     if title is None:
@@ -124,8 +119,6 @@ def is_never_main(box: Box, page: Box) -> bool:
 
 def is_frame(box: Box, least: int) -> bool:
     """Return True if the hint of a box is at least as sure a sign of a frame as this one."""
-    if box.hint == hints.REVIEWS:
-        return False
     if box.hint == hints.TEASER:
         return least > hints.SURE_NAME and box.linked > _LINKS_OF_TEASER * box.letters
     return box.hint <= least
@@ -150,32 +143,29 @@ def _sum_worth(boxes: list[Box]) -> None:
             box.worth = factor * free * free / box.letters
 
 
-def _named(boxes: list[Box]) -> Box | None:
+def _named(boxes: list[Box]) -> Box:
     """Return the box that the page itself names as its main text, or that has its title.
 
-    If it names several, none of them is it.
+    If it names several, or none, that is the whole page.
     """
     own = next((box for box in boxes if box.hint == hints.OWN), None)
     if own is not None and own.worth >= _OWN * boxes[0].worth:
         return own
-    named = {
-        at: box
-        for at, box in enumerate(boxes)
-        if (box.hint == hints.NAMED_MAIN or box.tag == "article") and box.worth
-    }
-    if not named:
-        return None
-    start = max(named, key=lambda at: named[at].worth)
-    best = named[start]
-    if best.worth < _NAMED * boxes[0].worth:
-        return None
-    rivals, end = 0.0, 0
-    for at, box in named.items():
-        if at >= end:  # it is not inside an earlier one
+    named = outermost(boxes, lambda box: box.hint == hints.NAMED_MAIN or box.tag == "article")
+    best = max(named, key=_WORTH, default=boxes[0])
+    rivals = sum(map(_WORTH, named)) - best.worth
+    is_main = best.worth >= _NAMED * boxes[0].worth and rivals < _RIVAL * best.worth
+    return best if is_main else boxes[0]
+
+
+def outermost(boxes: list[Box], is_one: Callable[[Box], bool]) -> list[Box]:
+    """Return the boxes of which this is true, without those inside of others."""
+    outer, end = list[Box](), 0
+    for at, box in enumerate(boxes):
+        if at >= end and not box.is_dropped and is_one(box):
+            outer.append(box)
             end = at + box.size
-            if end <= start or at >= start + best.size:
-                rivals += box.worth
-    return best if rivals < _RIVAL * best.worth else None
+    return outer
 
 
 def _searched(box: Box) -> Box:
@@ -251,7 +241,7 @@ def _prune(inside: list[Box], *, has_cards: bool) -> None:
     is_introduced = False
     for box in inside[1:]:
         is_links = box.tag in _MAY_BE_LINKS and box.linked > _LINKS * box.letters
-        is_card = has_cards and box.tag not in _LISTS and box.letters >= _CARD * box.size
+        is_card = has_cards and box.letters >= _CARD * box.size
         if is_links and not is_card and not (is_introduced and box.tag in _LISTS):
             box.is_dropped = True
         if not box.tag and not box.is_dropped:

@@ -35,7 +35,6 @@ _OF_CARD = 0.35
 _SHARED = 0.34
 """Share of the posts that have a text in common."""
 _NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
-_NAME_OF_USER = re.compile(r"(?i)user|author|profile|poster|member|avatar")
 _LONGEST_NAME = 250
 _NO_LETTERS = re.compile(r"[\d\W_]+")
 
@@ -52,16 +51,12 @@ def posts_of(boxes: list[Box]) -> list[range]:
             if not siblings or at >= siblings[-1].stop:
                 siblings.append(range(at, at + box.size))
 
-    def worths(posts: list[range]) -> list[float]:
-        return [boxes[post.start].worth for post in posts]
-
-    threads = [
-        (len(posts), sum(worths(posts)), posts)
-        for posts in of_kind.values()
-        if len(posts) >= _FEWEST
-        and sum(worths(posts)) >= _MOST * total
-        and max(worths(posts)) <= _OF_ONE * sum(worths(posts))
-    ]
+    threads = list[tuple[int, float, list[range]]]()
+    for posts in of_kind.values():
+        worths = [boxes[post.start].worth for post in posts]
+        whole = sum(worths)
+        if len(posts) >= _FEWEST and whole >= _MOST * total and max(worths) <= _OF_ONE * whole:
+            threads.append((len(posts), whole, posts))
     return max(threads, key=lambda thread: thread[:2])[2] if threads else []
 
 
@@ -85,13 +80,10 @@ def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
 
 def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
     """Return True if the page has an article besides, which is not around the posts either."""
-    in_posts = {at for post in posts for at in post}
-    starts = [post.start for post in posts]
     return any(
         (box.tag == "article" or box.hint == hints.NAMED_MAIN)
         and box.worth >= _LITTLE
-        and at not in in_posts
-        and not any(at <= start < at + box.size for start in starts[:1] + starts[-1:])
+        and (at + box.size <= posts[0].start or at >= posts[-1].stop)
         for at, box in enumerate(boxes)
     )
 
@@ -119,28 +111,22 @@ def has_cards(boxes: list[Box]) -> bool:
 
 
 def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
-    """Drop what the posts of a thread have in common: labels, buttons; and the cards of users."""
+    """Drop what the posts of a thread have in common: labels, buttons; and the cards of users.
+
+    These differ in their words, but are short in each post at their place.
+    """
     if not hints.NAME_OF_POST.search(_name(boxes[posts[0].start])):
         return
-    has_sentence = (not box.tag and SENTENCE <= box.letters > box.linked for box in boxes)
-    sentences = [0, *accumulate(has_sentence)]
-    end = 0
-    for at in chain.from_iterable(posts):
-        box = boxes[at]
-        is_short = at >= end and box.tag and sentences[at] == sentences[at + box.size]
-        if is_short and _NAME_OF_USER.search(_class(box)):
-            end = at + box.size
-            for inner in boxes[at:end]:
-                inner.is_dropped = True
-    times = Counter[str]()
-    for post in posts:
-        times.update({_folded(boxes[at]) for at in post if not boxes[at].tag})
+    texts, places, long = Counter[str](), Counter[int](), set[int]()
+    said = [[boxes[at] for at in post if not boxes[at].tag] for post in posts]
+    for of_post in said:
+        texts.update({_folded(run) for run in of_post})
+        places.update({run.place for run in of_post})
+        long |= {run.place for run in of_post if run.letters - run.linked >= _SHORTEST}
     least = max(_FEWEST, _SHARED * len(posts))
-    for post in posts:
-        for at in post:
-            box = boxes[at]
-            if not box.tag and times[_folded(box)] >= least:
-                box.is_dropped = True
+    for run in chain.from_iterable(said):
+        is_short = run.place not in long and places[run.place] >= least
+        run.is_dropped = run.is_dropped or is_short or texts[_folded(run)] >= least
 
 
 def _folded(run: Box) -> str:
@@ -150,8 +136,5 @@ def _folded(run: Box) -> str:
 
 def _name(box: Box) -> str:
     """Return the first word of the class; the others, as of WordPress, say less."""
-    return next(iter(_class(box).split()), "")
-
-
-def _class(box: Box) -> str:
-    return "" if box.node is None else (box.node.attributes.get("class") or "")[:_LONGEST_NAME]
+    said = "" if box.node is None else box.node.attributes.get("class") or ""
+    return next(iter(said[:_LONGEST_NAME].split()), "")

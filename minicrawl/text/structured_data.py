@@ -207,15 +207,13 @@ class Items:
             if name := (said.get("itemid") or "").strip():
                 item["id"] = name
         values: dict[str, list[Any]] = {}
-        starts: list[tuple[LexborNode | None, bool]] = [(node.child, True)]
-        ids = (said.get("itemref") or "").split()
-        starts += [(self._by_id[one], False) for one in ids[:MOST_ITEMS] if one in self._by_id]
-        for start, has_siblings in starts:
-            for one in self._properties(start, has_siblings=has_siblings):
-                value = self._value(one, depth)
-                if value is not None:
-                    for name in (one.attributes["itemprop"] or "").split():
-                        values.setdefault(name, []).append(value)
+        ids = (said.get("itemref") or "").split()[:MOST_ITEMS]
+        elsewhere = (self._by_id[one] for one in ids if one in self._by_id)
+        for one in _properties([*node.iter(), *elsewhere]):
+            value = self._value(one, depth)
+            if value is not None:
+                for name in (one.attributes["itemprop"] or "").split():
+                    values.setdefault(name, []).append(value)
         if values:
             item["properties"] = {
                 name: said[0] if len(said) == 1 else said for name, said in values.items()
@@ -223,21 +221,6 @@ class Items:
         else:
             item["value"] = self._plain(node)
         return item
-
-    def _properties(self, start: LexborNode | None, *, has_siblings: bool) -> Iterator[LexborNode]:
-        """Yield the elements with properties of an item, without those of items inside it."""
-        stack = [(start, has_siblings)]
-        while stack:
-            node, goes_on = stack.pop()
-            if node is None:
-                continue
-            if goes_on:
-                stack.append((node.next, True))
-            said = node.attributes
-            if "itemprop" in said:
-                yield node
-            if "itemscope" not in said:
-                stack.append((node.child, True))
 
     def _value(self, node: LexborNode, depth: int) -> object:
         """Return the value of a property; None for an item that was met before, or too deep."""
@@ -253,6 +236,18 @@ class Items:
         if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
             return said.get(_VALUE_IN[tag]) or ""
         return said.get("content") or " ".join(_shown(node)[:LONGEST_TEXT].split())
+
+
+def _properties(nodes: list[LexborNode]) -> Iterator[LexborNode]:
+    """Yield the elements with properties in and among these, without those of items inside them."""
+    stack = nodes[::-1]
+    while stack:
+        node = stack.pop()
+        said = node.attributes
+        if "itemprop" in said:
+            yield node
+        if "itemscope" not in said:
+            stack.extend(reversed([*node.iter()]))
 
 
 def _shown(node: LexborNode) -> str:
