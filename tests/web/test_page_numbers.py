@@ -32,6 +32,8 @@ MORE = "http://a.example/match/"
         ("<a href='/red'>Red (5)</a>, <a href='/x'>Blue</a> <i>(7)</i>, goals (8)", (None, 8)),
         ("Match 17, after 16", (None,)),
         ("Match 017 and 19", (None, 19)),
+        ("<a href='/o'>Overview</a> <a href='/p'>Next</a> Chapter 73", (73,)),  # no "view"
+        ("\0<a href='/8'>\0 5</a>\1 6", (5, 6)),
     ],
 )
 def test_numbers_of_the_text_are_news_but_for_those_of_urls(markup: str, numbers: Numbers) -> None:

@@ -82,7 +82,7 @@ _FOOTER = (
 )
 _NEAR = 24
 _AFTER_FOOTER = re.compile(rf"\b{_FOOTER}\b[^\d]*\Z", re.IGNORECASE)
-# Numbers of pages behind links and filters: "Shoes (23)", "1-20 of 340 results".
+# Numbers of pages behind filters: "1-20 of 340 results"; behind links, they are in parentheses.
 _BEFORE_FOOTER_OR_COUNT = re.compile(
     rf"[^\d]*?\b{_FOOTER}\b|(?: (?:of|von|sur|de|из) [0-9.,]+)? "
     r"(?:results?|items?|entries|treffer|ergebnisse|résultats?|resultados?|результат\w*)\b",
@@ -135,14 +135,14 @@ def _figures(markup: str, url: str, date: str) -> Iterator[_Figure]:
         begin = max(begin, text.rfind(_BEGIN_MARK, end, start), text.rfind(_END_MARK, end, start))
         end = start
         link = links[links_before - 1] if text[begin] == _BEGIN_MARK else ""
-        is_beside = text[begin] == _END_MARK and "\n" not in text[begin + 1 : start].lstrip()
         is_explained = (
             match["date"] is not None
             or abs(value) in near_url
             or value in of_links
             or (bool(link) and value in _numbers(link))
             or (now is not None and _is_now(match, value, now))
-            or _is_of_no_page(text, match, is_link=bool(link) or is_beside)
+            or _counts_pages_behind_link(text, match, begin)
+            or _is_of_no_page(text, match)
         )
         yield value, is_explained
 
@@ -177,11 +177,18 @@ def _is_now(number: re.Match[str], value: float, now: int) -> bool:
     return late < 2 * _CLOCK_ERROR_S
 
 
-def _is_of_no_page(text: str, number: re.Match[str], *, is_link: bool) -> bool:
-    """Return whether a number is in a footer, or counts the pages behind a link or a filter."""
+def _counts_pages_behind_link(text: str, number: re.Match[str], mark: int) -> bool:
+    """Return whether a number is in parentheses in a link or beside one; the mark is before it."""
     start, end = number.span()
-    if is_link and text[start - 1 : start] == "(" and text[end : end + 1] == ")":
-        return True
+    if text[start - 1 : start] != "(" or text[end : end + 1] != ")":
+        return False
+    is_beside = text[mark] == _END_MARK and "\n" not in text[mark + 1 : start].lstrip()
+    return is_beside or text[mark] == _BEGIN_MARK
+
+
+def _is_of_no_page(text: str, number: re.Match[str]) -> bool:
+    """Return whether a number is in a footer, or counts the results of a filter."""
+    start, end = number.span()
     return bool(
         _AFTER_FOOTER.search(text, max(start - _NEAR, 0), start)
         or _BEFORE_FOOTER_OR_COUNT.match(text, end, end + _NEAR)
