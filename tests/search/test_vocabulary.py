@@ -87,6 +87,8 @@ def test_words_written_as_one_are_corrected_so_that_pages_have_them_together(
 def test_only_a_far_more_frequent_word_is_suggested() -> None:
     assert more_usual("comand", KNOWN) == "command"
     assert more_usual("models", KNOWN) is None
+    assert more_usual("comand", Counts({"comand": 2, "command": 60})) is None
+    assert more_usual("comand", Counts({"comand": 2, "command": 61})) == "command"
 
 
 def test_quoted_words_and_sites_are_not_corrected() -> None:

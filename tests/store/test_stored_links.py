@@ -57,6 +57,14 @@ def test_the_format_of_a_blob_does_not_change(spending: Spending, packed: list[i
     assert pack(spending) == bytes(packed)
 
 
+@pytest.mark.parametrize("count", [127, 128, 132, 16_384])
+@pytest.mark.parametrize("self_link", [False, True])
+def test_flags_are_found_whatever_the_number_of_links(count: int, self_link: bool) -> None:
+    blob = pack(Spending(list(range(count)), self_link=self_link))
+    assert is_plain(blob)
+    assert has_self_link(blob) == self_link
+
+
 @given(spendings())
 def test_unpack_reverses_pack(spending: Spending) -> None:
     blob = pack(spending)
