@@ -215,14 +215,8 @@ async def fetch_archives(
             if source.place < end:
                 with scratch("pages", archive.folder.parent) as folder:
                     first = max(source.note, 1)
-                    restored, _, begins_in = await restore_pages(engine, shard, folder, first, end)
-                    if restored < end:
-                        raise StoreError(
-                            f"the servers have the pages of shard {shard} up to {shown(restored)}, "
-                            f"and its store counts those up to {shown(end)}"
-                        )
-                    with closing(Segments(folder)) as segments:
-                        await to_thread(archive.add, str(shard), segments, end, begins_in)
+                    _, begins_in = await restore_pages(engine, shard, folder, first, end)
+                    await to_thread(_join, archive, shard, folder, end, begins_in)
             progress(count / len(ends))
         await to_thread(_note_archive_end, store, archive.end)
 
@@ -239,15 +233,20 @@ def _join_archives(paths: Sequence[Path], store: Path, progress: Progress) -> No
         folders[terms.shard] = archive_folder(path)
     with closing(JoinedArchive(archive_folder(store))) as archive:
         for count, (shard, end) in enumerate(ends.items(), 1):
-            with closing(Segments(folders[shard])) as segments:
-                if segments.end < end:
-                    raise StoreError(
-                        f"{folders[shard]} ends at {shown(segments.end)}, and its store counts "
-                        f"the pages up to {shown(end)}"
-                    )
-                archive.add(str(shard), segments, end)
+            _join(archive, shard, folders[shard], end)
             progress(count / len(ends))
         _note_archive_end(store, archive.end)
+
+
+def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, note: int = 0) -> None:
+    """Copy the pages of a shard up to `end`, which its store counts."""
+    with closing(Segments(folder)) as segments:
+        if segments.end < end:
+            raise StoreError(
+                f"the kept pages of shard {shard} end at {shown(segments.end)}, and its store "
+                f"counts those up to {shown(end)}"
+            )
+        archive.add(str(shard), segments, end, note)
 
 
 def _note_archive_end(store: Path, end: int) -> None:

@@ -77,7 +77,7 @@ async def take_over_pages(
     mark = pack_piece(PieceKind.TAKEN, 0, token_bytes(16))
     taken = await mark_taken(engine.pages, shard, mark)
     begins = Begins()
-    _, last, _ = await restore_pages(engine, shard, folder, emit=emit, begins=begins)
+    last, _ = await restore_pages(engine, shard, folder, emit=emit, begins=begins)
     if last != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return folder, taken, begins
@@ -91,11 +91,11 @@ async def restore_pages(
     until: int = FIRST,
     emit: Callable[[str], None] = ignore,
     begins: Begins | None = None,
-) -> tuple[int, int, int]:
+) -> tuple[int, int]:
     """Write the log from entry `first` on into segments in the folder, and note where they begin.
 
-    Return the place after the last byte, the last entry that was read, and the first entry that a
-    later call needs, to read on from the place `until`.
+    Return the last entry that was read, and the first one that a later call needs, to read on from
+    the place `until`.
     """
     folder.mkdir(parents=True, exist_ok=True)
     segments, end, moved = Segments(folder), 0, FIRST
@@ -134,7 +134,7 @@ async def restore_pages(
                     if (place := await read_entry(entry, log, add, emit)) is not None:
                         _note(begins, place, last)
                         begins_in = last if place <= until else begins_in
-            return end or FIRST, last, begins_in
+            return last, begins_in
         except EngineUnavailable:
             # The log no longer has a segment that was moved meanwhile, but its stub.
             if (await engine.pages.log_span(shard)).first == begin:
