@@ -1,7 +1,9 @@
 """`crawl --demo`: crawl a small web that this process serves itself."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import click
 
@@ -23,17 +25,31 @@ class Demo(Companion):
     )
 
     def refuse(self, request: CrawlRequest) -> None:
-        """Refuse seeds, and a size without a demo."""
+        """Refuse seeds, a size without a demo, and a store of a demo without it."""
         given, cluster = request.given, request.loaded.settings.cluster.url
+        store = request.loaded.settings.storing.store
         if given["demo"] and given["seeds"]:
             raise click.UsageError("--demo has its own seeds: leave out SEEDS")
         if given["demo_pages"] and not given["demo"] and cluster != "demo":
             raise click.UsageError("--demo-pages needs --demo")
+        if not (given["demo"] or given["fresh"] or cluster) and _is_of_a_demo(store):
+            raise click.UsageError(f"{store} is of the demo web: add --demo")
 
     def own_web(self, request: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
         if not request.given["demo"]:
             return None
         return _served(request, request.given["demo_pages"] or DEMO_PAGES)
+
+
+def _is_of_a_demo(store: Path) -> bool:
+    from minicrawl.store import tables
+    from minicrawl.store.reader import reading
+
+    if not store.is_file():
+        return False
+    with reading(store) as connection:
+        command = tables.counters(connection).get(tables.COMMAND)
+    return "--demo" in shlex.split(str(command or ""))
 
 
 @contextmanager

@@ -178,6 +178,12 @@ class TestKeptSettings:
         with reading(Path("data/demo.db")) as connection:
             assert tables.settings(connection) == {"scope": "any"}
 
+    def test_the_store_of_a_demo_is_resumed_with_the_demo_alone(self, capsys: Captured) -> None:
+        demo = ["crawl", "--demo", "--demo-pages", "100", "--pages", "1", "-q"]
+        assert main([*demo, "--store", "demo.db"]) == 0
+        line = refusal(capsys, "crawl", "--pages", "2", "--store", "demo.db")
+        assert "demo.db is of the demo web: add --demo" in line
+
 
 def keep(path: Path, settings: object) -> None:
     """Write settings to a store as another version might have done."""
