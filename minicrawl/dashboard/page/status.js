@@ -160,7 +160,8 @@ export const makeStatus = (place, app) => {
   // A batch is measured anew, exact figures were kept up with each page: both are exact.
   const basis = ({ at, basis: of, distances_basis: ofDistances, distances_at: measured }) => {
     const named = (kind) => (["batch", "exact"].includes(kind) ? "exact figures" : kind);
-    return of === ofDistances && at === measured ? named(of) : `${named(of)}; distances ${named(ofDistances)}, as of ${clock(measured)}`;
+    const other = named(of) === named(ofDistances) ? "" : ` ${named(ofDistances)},`;
+    return at === measured && !other ? named(of) : `${named(of)}; distances${other} as of ${clock(measured)}`;
   };
   const drawGraph = () => {
     const latest = graph.latest, outline = latest && latest.outline;
