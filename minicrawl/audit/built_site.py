@@ -57,12 +57,10 @@ class BuiltSite:
         return status, {"content-type": kind}, (self._folder / file).read_bytes()
 
 
-OF_A_SERVER = frozenset(
-    (
-        *("hsts-missing", "csp-missing", "uncompressed", "uncached", "slow", "slow-first-byte"),
-        *("cookie-weak", "charset-conflict", "noindex-header", "page-on-http"),
-    )
-)
+OF_A_SERVER = {
+    *("hsts-missing", "csp-missing", "uncompressed", "uncached", "slow", "slow-first-byte"),
+    *("cookie-weak", "charset-conflict", "noindex-header", "page-on-http"),
+}
 """Checks that judge a server, which a folder does not have."""
 
 

@@ -30,7 +30,6 @@ _FEWEST_OF_LOST = 3
 _FEWEST, _MOST_OF = {"site": 3, "folder": 5}, 0.9
 """Fewest pages with an issue, and least share of the pages, that blame a host or a folder."""
 
-
 Names = Callable[[Column], list[str]]
 
 

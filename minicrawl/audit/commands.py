@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minicrawl.cli.output import percent, show_json, show_list
-from minicrawl.cli.parameters import option, switch, with_options
+from minicrawl.cli.parameters import choice, option, switch, with_options
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import count_option, json_option, store_option
 from minicrawl.errors import UsageError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from minicrawl.audit.built_site import BuiltSite
     from minicrawl.audit.findings import AuditChange, SiteAudit
 
-_SHOWN = 100
 Command = Callable[..., Any]
 
 
@@ -54,7 +53,7 @@ def _of_site(command: Command) -> Command:
 @click.command()
 @click.argument("issues", nargs=-1, metavar="[URL|FOLDER] [ISSUE]...")
 @click.option("--host", metavar="NAME", help="Only pages of this host.")
-@count_option(_SHOWN)
+@count_option(100)
 @with_options
 @json_option
 @_of_site
@@ -87,10 +86,9 @@ def audit(
     render: bool = switch(
         "Open a page of each template in a browser, from kept files, and check the rules of WCAG."
     ),
-    fail_on: tuple[str, ...] = option(
+    fail_on: tuple[str, ...] = choice(
+        ("error", "warning", "new"),
         "Exit 1 if there is an error, a warning or an error, or a new issue. Repeatable.",
-        flag="--fail-on",
-        type=click.Choice(("error", "warning", "new")),
         multiple=True,
     ),
 ) -> None:
@@ -105,15 +103,9 @@ def audit(
     tells what is new, still open and fixed. Issues that cannot be checked are counted with the
     reason.
     """
+    from minicrawl.audit import findings
     from minicrawl.audit.built_site import OF_A_SERVER
     from minicrawl.audit.checks import is_issue
-    from minicrawl.audit.findings import (
-        as_document,
-        audited,
-        chosen_checks,
-        kept_and_earlier,
-        read_baseline,
-    )
     from minicrawl.audit.formats import WRITERS
     from minicrawl.audit.ignores import read_ignores
     from minicrawl.memory.allocator import mmap_large_arrays
@@ -121,7 +113,7 @@ def audit(
 
     mmap_large_arrays()
     if lists:
-        rows = [(one.severity, one.name, one.text) for one in chosen_checks(issues)]
+        rows = [(one.severity, one.name, one.text) for one in findings.chosen_checks(issues)]
         show_list(("severity", "issue", "means"), rows, texts=2)
         return
     suffix = "" if out is None else out.suffix[1:].lower()
@@ -129,27 +121,26 @@ def audit(
         raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(WRITERS)}")
     names = list(issues)
     if built is not None and not issues:
-        names = [one.name for one in chosen_checks(()) if one.name not in OF_A_SERVER]
+        names = [one.name for one in findings.chosen_checks(()) if one.name not in OF_A_SERVER]
     ignores = [] if ignore is None else read_ignores(ignore, is_issue)
     rendered = issues if render else None
     with (
         progress("pages") as advance,
-        audited(store, names, host, advance, ignores, rendered) as result,
+        findings.audited(store, names, host, advance, ignores, rendered) as result,
     ):
         file_of = str if built is None else lambda url: str(built.file_of(url) or url)
         whole = replace(result, file_of=file_of)
-        earlier = None
+        change = None
         if baseline is not None:
-            earlier = read_baseline(baseline, whole)
+            change = whole.since(findings.read_baseline(baseline, whole))
         elif not issues and host is None:
-            earlier = kept_and_earlier(whole)
-        change = None if earlier is None else whole.since(earlier)
+            change = findings.keep_and_compare(whole)
         shown = whole if baseline is None or change is None else change.new
         if out is not None:
             with replacing(out) as file:
                 WRITERS[suffix](shown, file, change)
         if as_json:
-            show_json(as_document(shown, change, n))
+            show_json(findings.as_document(shown, change, n))
         elif issues:
             _show_pages(shown, n)
         else:
@@ -157,9 +148,8 @@ def audit(
         if change is not None and not as_json:
             counts = ", ".join(f"{count:,} {outcome}" for outcome, count in change.counts.items())
             click.echo(f"since {change.since}: {counts}")
-        fails = _fails(fail_on or (("new",) if baseline else ()), shown, change)
-    if fails:
-        raise click.exceptions.Exit(1)
+        if _fails(fail_on or (("new",) if baseline else ()), shown, change):
+            raise click.exceptions.Exit(1)
 
 
 def _fails(fail_on: Sequence[str], audit: SiteAudit, change: AuditChange | None) -> bool:

@@ -7,14 +7,12 @@ conditions, which a row of `checks.txt` states:
     own,MOVED,dead_end/end       redirects to a missing page; their causes are the ends
     was_read,!seed,!is_end,!to   pages without any link to them
 
-A name stands for a column: of `COLUMNS`, of a site, of the facts of pages, or, in capitals, of a
-state.
+A name is that of a column: of `COLUMNS`, of a site, of facts, or, in capitals, of a state.
 """
 
-import operator
 import re
 from collections.abc import Callable
-from operator import attrgetter
+from operator import attrgetter, eq, gt, lt, ne
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,20 +26,11 @@ from minicrawl.states import State
 
 MARKUP, LINKS, CHECKED, LISTED, TIMED = "markup", "links", "checked", "listed", "timed"
 RENDERED, OUTSIDE = "rendered", "outside"
-"""Needs of a check: kept pages, stored links, checked links, kept sitemaps, times of heads, a
-browser, or checked links to other sites.
-"""
+"""Needs: kept pages, links, checks of links, sitemaps, times, a browser, checks of other sites."""
 
 _MOST_ALIKE = 10
-_TEMPORARY = (302, 303, 307)
 _CONDITION = re.compile(r"(!?)(\w+)([<>=]?)([\d.]*)")
-_COMPARISONS: dict[str, Callable[[Column, float], Any]] = {
-    "": operator.ne,
-    "!": operator.eq,
-    "=": operator.eq,
-    "<": operator.lt,
-    ">": operator.gt,
-}
+_COMPARISONS = {"": ne, "!": eq, "=": eq, "<": lt, ">": gt}
 """Comparisons by sign; without a number it is one with 0."""
 
 Find = Callable[[AuditedSite], Mask]
@@ -129,8 +118,7 @@ def translated(kind: str) -> Detector:
 
 def canonical_loop(site: AuditedSite) -> Mask:
     target = site.target("canonical")
-    # After as many steps as there are pages, every page left is in a loop; each round doubles the
-    # steps.
+    # Each round doubles the steps. After as many as there are pages, only those in loops are left.
     after = np.where(target >= 0, target, np.arange(len(site), dtype=np.int32))
     for _ in range(len(site).bit_length()):
         after = after[after]
@@ -174,6 +162,12 @@ def endless(site: AuditedSite) -> Mask:
     return site.is_in(*REDIRECTS) & site.is_in(State.BAD_REDIRECT)[site.ends]
 
 
+def expected(site: AuditedSite) -> Mask:
+    """Return the pages that something names, or that were there once."""
+    is_named = (site.links.to > 0) | site.listed | site.is_end | site.of(site.seeds)
+    return is_named | (site.number("size") > 0)
+
+
 def near_duplicate(site: AuditedSite) -> Mask:
     """Return pages with equal long lines, but not of many pages: those are from a template."""
     alike = site.repeated("text", site.indexable, _MOST_ALIKE)
@@ -187,19 +181,20 @@ COLUMNS: dict[str, Measure] = {
     "canonical_loop": canonical_loop,
     "dead_end": lambda site: site.dead[site.ends],
     "endless": endless,
+    "expected": expected,
     "near_duplicate": near_duplicate,
     "no_return": no_return,
     "no_way_back": no_way_back,
     "renamed": lambda site: site.target("canonical") != NO_TARGET,
     "rendered": AuditedSite.none,
     "seed": lambda site: site.of(site.seeds),
-    "temporary": lambda site: np.isin(site.status, _TEMPORARY),
+    "temporary": lambda site: np.isin(site.status, (302, 303, 307)),
     "to": attrgetter("links.to"),
 }
 """Columns that are neither of a site nor facts, by name: `to` and `away` count links."""
 _NEEDS = {
     **dict.fromkeys(("html", "indexable", "near_duplicate"), MARKUP),
-    **dict.fromkeys(("away", "to"), LINKS),
+    **dict.fromkeys(("away", "expected", "to"), LINKS),
     **dict.fromkeys(("listed", "listed_ahead"), LISTED),
     "first_byte_s": TIMED,
     "rendered": RENDERED,

@@ -251,9 +251,8 @@ def audited(
     rendered: Sequence[str] | None = None,
 ) -> Iterator[SiteAudit]:
     """Audit a store, also while a crawl writes it; with `names`, run only these checks."""
-    checks = chosen_checks(names)
     with snapshot(store) as view:
-        yield audit_of(view, checks, host, progress, ignores, rendered)
+        yield audit_of(view, chosen_checks(names), host, progress, ignores, rendered)
 
 
 def audit_of(
@@ -269,11 +268,9 @@ def audit_of(
     With `rendered`, a browser judges pages by the rules with these names, or by all.
     """
     keys = UrlKeys(snapshot)
-    noted = note_facts(snapshot, keys, part(progress, 0, _SHARE_OF_NOTING))
+    note_facts(snapshot, keys, part(progress, 0, _SHARE_OF_NOTING))
     site = AuditedSite(snapshot, keys, part(progress, _SHARE_OF_NOTING, 1), host, ignores)
-    keeps_text = tables.settings(snapshot.connection).get("keep") == "text" and not site.html.any()
-    has_markup = noted is not None and not keeps_text
-    no_markup = "" if has_markup else "needs kept pages: crawl with --keep pages"
+    no_markup = "" if site.html.any() else "needs kept pages: crawl with --keep pages"
     outside = site.verdicts[~site.own]
     knows_outside = not len(outside) or (outside != LinkVerdict.UNCHECKED).any()
     no_links = "" if snapshot.frontier.terms.links else "needs links: crawl with --links"
@@ -287,19 +284,18 @@ def audit_of(
         detectors.OUTSIDE: no_links or ("" if knows_outside else _OTHER_SITES),
     }
     rules, sampled = list[Check](), ""
-    if rendered is not None and has_markup and any(check.name == RULES for check in checks):
+    if rendered is not None and not no_markup and any(check.name == RULES for check in checks):
         from minicrawl.audit.accessibility import judged
 
         rules, sampled = judged(site, rendered)
         lacks[detectors.RENDERED] = sampled  # if no page was judged
         checks = [*(check for check in checks if check.name != RULES or not rules), *rules]
     skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
-    missing = {name for name, _ in skipped}
     by_importance = snapshot.best.astype(np.int32)
     findings = [
         IssueFinding(check, pages[by_importance], by_importance)
         for check in checks
-        if check.name not in missing
+        if not lacks.get(check.by.needs)
         for pages in (check.by.find(site) & site.chosen & ~site.ignored(check.name),)
     ]
     partial = [(one.check.name, why) for one in findings if (why := _unseen(site, one.check))]
@@ -327,8 +323,8 @@ def chosen_checks(names: Iterable[str]) -> list[Check]:
     return [known[name] for name in chosen] if chosen else list(known.values())
 
 
-def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
-    """Keep the result of all checks, and return that for the crawl before, if it was kept."""
+def keep_and_compare(audit: SiteAudit) -> AuditChange | None:
+    """Keep the result of all checks, and compare it with that for the crawl before, if any."""
     snapshot = audit.site.seen
     crawl = tables.last_run(snapshot.connection)
     bits = ((one.check.name, np.packbits(audit.site.of(one.pages))) for one in audit.found)
@@ -337,7 +333,7 @@ def kept_and_earlier(audit: SiteAudit) -> Earlier | None:
     if earlier is None:
         return None
     began, pages = earlier
-    return Earlier(f"the crawl of {iso(began)[:16].replace('T', ' ')}", pages)
+    return audit.since(Earlier(f"the crawl of {iso(began)[:16].replace('T', ' ')}", pages))
 
 
 def as_document(audit: SiteAudit, change: AuditChange | None, count: int = 0) -> dict[str, Any]:

@@ -17,7 +17,6 @@ Column = NDArray[Any]
 
 _MOST_COUNTED = 0xFFFF
 
-
 INSECURE, DEAD_OUTSIDE = "link-to-http", "link-dead-outside"
 """Issues of links that leave https on their host, and of those to missing pages elsewhere."""
 

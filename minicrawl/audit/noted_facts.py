@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.segments import scan
-from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
+from minicrawl.audit.page_facts import HEADS, LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.audit.url_columns import url_numbers
 from minicrawl.errors import Damaged
 from minicrawl.ports import Progress
@@ -56,8 +56,7 @@ _SNIFFED = 2000
 
 REFERENCE = np.dtype([("kind", "u1"), ("key", "<i8")])
 """Stored layout of a reference: its place in `REFERENCE_KINDS`, and the key of its URL."""
-_HEADS = ("canonical", "next", "prev")
-REFERENCE_KINDS = (*_HEADS, "alternate", "session")
+REFERENCE_KINDS = (*HEADS, "alternate", "session")
 NO_TARGET, UNKNOWN = -1, -2
 _OFFSETS: dict[str, int] = {name: field[1] for name, field in (LAYOUT.fields or {}).items()}
 
@@ -77,14 +76,11 @@ class UrlKeys:
         return np.where(self._sorted[places] == keys, self._order[places], -1)
 
 
-def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> int | None:
-    """Save the facts of the pages that were kept since the last call, and return their number.
-
-    Return None for a store without kept pages.
-    """
+def note_facts(snapshot: Snapshot, keys: UrlKeys, progress: Progress) -> int:
+    """Save the facts of the pages that were kept since the last call, and return their number."""
     end = tables.archive_end(snapshot.connection)
     if end is None or not archive_folder(snapshot.path).is_dir():
-        return None
+        return 0
     with kept_pages(snapshot) as archive:
         name, until = archive.identity(), facts_until(snapshot.path, snapshot.connection)
         # Another name means that the archive was rewritten, as by `forget`: places in it changed,
@@ -160,11 +156,7 @@ class FactColumns:
         self._size = len(snapshot)
         self.has = np.zeros(self._size, np.bool_)
         """Pages with facts; the others have 0 in all columns."""
-        self.heads = dict[str, NDArray[np.int32]]()
-        """Targets of head elements by name."""
-        self.with_session = np.zeros(self._size, np.bool_)
-        """Pages that a link with a session id leads to."""
-        versions = [np.empty((2, 0), np.int32)]
+        named = [np.empty((3, 0), np.int32)]
         with TemporaryFile() as file:
             self._file = os.dup(file.fileno())
         weakref.finalize(self, os.close, self._file)
@@ -181,23 +173,16 @@ class FactColumns:
             references = np.frombuffer(b"".join(row.refs for row in rows), REFERENCE)
             targets = keys.pages(references["key"])
             targets[targets < 0] = UNKNOWN
-            for kind, name in enumerate(REFERENCE_KINDS):
-                is_it = references["kind"] == kind
-                if name == "session":
-                    self.with_session[targets[is_it & (targets >= 0)]] = True
-                elif name not in _HEADS:
-                    versions.append(np.array((givers[is_it], targets[is_it]), np.int32))
-                elif is_it.any():
-                    column = self.heads.setdefault(name, np.full(self._size, NO_TARGET, np.int32))
-                    column[givers[is_it]] = targets[is_it]
-        self.alternates = np.concatenate(versions, axis=1)
-        """Pages, and the language version that each names, or `UNKNOWN`."""
+            named.append(np.array((references["kind"], givers, targets), np.int32))
+        self._named = np.concatenate(named, axis=1)
+
+    def named(self, kind: str) -> NDArray[np.int32]:
+        """Return pages, and the page that each names in this way, or `UNKNOWN`."""
+        return self._named[1:, self._named[0] == REFERENCE_KINDS.index(kind)]
 
     def number(self, name: str) -> NDArray[Any]:
-        kind = LAYOUT[name]
-        return np.frombuffer(
-            os.pread(self._file, kind.itemsize * self._size, self._place(name, 0)), kind
-        )
+        size, place = LAYOUT[name].itemsize * self._size, self._place(name, 0)
+        return np.frombuffer(os.pread(self._file, size, place), LAYOUT[name])
 
     def _place(self, name: str, page: int) -> int:
         """Return where the number of a page lies in the file."""

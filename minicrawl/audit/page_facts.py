@@ -27,10 +27,9 @@ from minicrawl.web.responses.headers import link_canonical, parse_content_type, 
 from minicrawl.web.urls import canonical, host
 
 FLAGS = (
-    *("noindex_meta", "noindex_header", "nofollow", "skips_heading", "html_lang", "viewport"),
+    *("noindex_meta", "noindex_header", "nofollow", "html_lang", "viewport", "no_default_hreflang"),
     *("charset", "bad_json", "no_self_hreflang", "unknown_hreflang", "twice_hreflang", "refresh"),
     *("insecure_form", "compressed", "cached", "hsts", "csp", "doctype", "is_https", "filler"),
-    "no_default_hreflang",
 )
 """Facts that are true or false, each a bit of `flags`."""
 BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
@@ -38,7 +37,7 @@ _HASHES = ("title", "description", "h1", "text")
 _FEW = ("titles", "descriptions", "h1s", "canonicals")
 _COUNTS = (
     *("title_chars", "description_chars", "h1_chars", *_FEW),
-    *("images", "without_alt", "mixed", "nofollow_links", "words"),
+    *("without_alt", "mixed", "nofollow_links", "words"),
 )
 LAYOUT = np.dtype(
     [
@@ -61,7 +60,7 @@ _MOST_READ = 2_000_000
 """Most characters of markup that are read; no page made by people is longer."""
 _LONGEST_HEADING, _MOST_REFERENCES, _LONGEST_JSON = 2000, 200, 200_000
 _TAG_NAMES = (
-    r"h[1-6]|img|link|meta|a|html|body|form|base|button|input"
+    r"h1|img|link|meta|a|html|body|form|base|button|input"
     r"|iframe|source|video|audio|embed|object"
 )
 _RAW = r"script|style|template|title|textarea|noscript|svg"
@@ -89,7 +88,7 @@ _SEARCH_ENGINES = ("", "googlebot", "bingbot")
 _META_ROBOTS = frozenset(("robots", *_SEARCH_ENGINES[1:]))
 _CODINGS = ("gzip", "br", "zstd", "deflate")
 _FRESH = ("cache-control", "expires", "etag", "last-modified")
-_RELATIONS = ("canonical", "next", "prev")
+HEADS = ("canonical", "next", "prev")
 _NO_ZOOM = re.compile(
     r"user-scalable\s*=\s*(?:no|0)\b|maximum-scale\s*=\s*(?:0|1(?:\.0*)?(?![\d.]))", re.IGNORECASE
 )
@@ -133,7 +132,6 @@ class _Page:
         self._texts: dict[str, list[str]] = {"title": [], "description": [], "h1": []}
         self._counts = dict.fromkeys((*_COUNTS, *FAULTS), 0)
         self._references: dict[UrlReference, None] = {}
-        self._level = 0  # of the last heading
         self._lang, self._languages = "", list[str]()
         self._charset, self._is_in_body = "", False
 
@@ -194,7 +192,7 @@ class _Page:
         for name, value in counts.items():
             numbers[name] = min(value, _MOST[name])
         alternates = [
-            one for one in self._references if one.kind not in _RELATIONS or one.url != self._url
+            one for one in self._references if one.kind not in HEADS or one.url != self._url
         ]
         return numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES])
 
@@ -223,28 +221,23 @@ class _Page:
         if name in _RARE and not any(map(token["said"].lower().__contains__, _RARE[name])):
             return  # most tags of most pages
         self._is_in_body |= name == "body"
-        if name[1:].isdigit():
-            self._read_heading(int(name[1:]), token.end())
-            return
+        if name == "h1":
+            self._texts["h1"].append(self._heading_after(token.end()))
         said = attributes(token["said"])
-        if reader := _READERS.get(name):
-            reader(self, said)
+        if reader := getattr(self, f"read_{name}", None):
+            reader(said)
         if name in _LOADS:
             loaded = [said.get(where, "") for where in _LOADED]
             loaded += said.get("srcset", "").split(",")
             self._counts["mixed"] += any(map(self._is_insecure, loaded))
 
-    def _read_heading(self, level: int, start: int) -> None:
-        self._note(skips_heading=level > self._level + 1 > 1)
-        self._level = level
-        if level == 1:
-            last = start + _LONGEST_HEADING
-            # An h1 also ends where the next one starts: each character is read once.
-            end = _H1_END.search(self._markup, start, last)
-            inside = self._markup[start : end.start() if end else last]
-            # An image counts as its text.
-            read = _ALT.sub(lambda image: attributes(image[1]).get("alt", ""), inside)
-            self._texts["h1"].append(_words(read))
+    def _heading_after(self, start: int) -> str:
+        last = start + _LONGEST_HEADING
+        # An h1 also ends where the next one starts: each character is read once.
+        end = _H1_END.search(self._markup, start, last)
+        inside = self._markup[start : end.start() if end else last]
+        # An image counts as its text.
+        return _words(_ALT.sub(lambda image: attributes(image[1]).get("alt", ""), inside))
 
     def read_base(self, said: dict[str, str]) -> None:
         """Resolve later references by the first base with a URL."""
@@ -252,8 +245,7 @@ class _Page:
             self._has_base = True
             self._base = canonical(decoded(said["href"]), self._url) or self._url
 
-    def read_image(self, said: dict[str, str]) -> None:
-        self._counts["images"] += 1
+    def read_img(self, said: dict[str, str]) -> None:
         is_decoration = said.get("role") == "presentation" or said.get("aria-hidden") == "true"
         self._counts["without_alt"] += "alt" not in said and not is_decoration
 
@@ -262,7 +254,7 @@ class _Page:
         target = decoded(said.get("href", ""))
         self._counts["canonicals"] += "canonical" in relations
         self._counts["canonical_late"] |= self._is_in_body and "canonical" in relations
-        for kind in _RELATIONS:
+        for kind in HEADS:
             if kind in relations:
                 self._refer(kind, target)
         if "alternate" in relations and "hreflang" in said:
@@ -290,7 +282,7 @@ class _Page:
         declared = parse_content_type(content)[1] if pragma == "content-type" else ""
         self._charset = self._charset or said.get("charset", "").strip() or declared or ""
 
-    def read_anchor(self, said: dict[str, str]) -> None:
+    def read_a(self, said: dict[str, str]) -> None:
         """Note a link with a session id, or with nofollow to the own site, which it distrusts."""
         written = decoded(said.get("href", ""))
         if SESSION_ID.search(written):
@@ -303,6 +295,8 @@ class _Page:
         """Note a form, or a control that sends its form elsewhere."""
         target = said.get("action") or said.get("formaction", "")
         self._note(insecure_form=self._is_insecure(target))
+
+    read_button = read_input = read_form
 
     def read_html(self, said: dict[str, str]) -> None:
         self._lang = self._lang or (said.get("lang") or said.get("xml:lang") or "").strip()
@@ -322,17 +316,6 @@ class _Page:
         self._flags.update(name for name, is_so in facts.items() if is_so)
 
 
-_READERS = {
-    "base": _Page.read_base,
-    "img": _Page.read_image,
-    "link": _Page.read_link,
-    "meta": _Page.read_meta,
-    "a": _Page.read_anchor,
-    "form": _Page.read_form,
-    "button": _Page.read_form,
-    "input": _Page.read_form,
-    "html": _Page.read_html,
-}
 _RARE = {"a": ("nofollow", "sess", "sid="), "button": ("formaction",), "input": ("formaction",)}
 """Tags that matter only with one of these among their attributes."""
 _LOADS = ("img", "iframe", "source", "video", "audio", "embed", "object")

@@ -25,7 +25,7 @@ FAULTS = (
     *("bad_links", "bad_contacts", "script_links", "campaign_links", "vague_links", "nameless"),
     *("unlabelled", "untitled_frames", "repeated_ids", "unsized", "zoom_off", "charset_conflict"),
     *("canonical_late", "data_gaps", "error_texts", "listing", "says_missing", "open_password"),
-    *("weak_cookies", "other_language"),
+    *("weak_cookies", "other_language", "skipped_headings"),
 )
 """Names of the counts; `page_facts` makes those of single tags of the head, and of data."""
 
@@ -51,6 +51,7 @@ _TAG = re.compile(rf"<(input|select|textarea|iframe|img){STOP}({ATTRIBUTES})(?:>
 _ID = re.compile(
     r"""<[a-z][^<>]*?\sid\s*+=\s*+(?:"([^"<>]*+)"|'([^'<>]*+)'|([^\s"'<>]++))""", _FLAGS
 )
+_HEADING = re.compile(rf"<h([1-6]){STOP}", _FLAGS)
 _LISTING = re.compile(
     r"<(?:title|h1)\b[^<>]*>\s*+(?:index of /|directory listing for /)", re.IGNORECASE
 )
@@ -121,9 +122,7 @@ _MOST_WORDS = 150
 """Most words of a page that only says that it is missing; an article about 404 has more."""
 _REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
     "product": (("name",), ("offers", "review", "aggregateRating")),
-    "article": (("headline", "name"),),
-    "newsarticle": (("headline", "name"),),
-    "blogposting": (("headline", "name"),),
+    **dict.fromkeys(("article", "newsarticle", "blogposting"), (("headline", "name"),)),
     "recipe": (("name",), ("image",)),
     "event": (("name",), ("startDate",), ("location",)),
     "breadcrumblist": (("itemListElement",),),
@@ -185,7 +184,7 @@ def without_unseen(markup: str) -> str:
 
 
 def placed_faults(visible: str, url: str) -> Iterator[tuple[str, int]]:
-    """Yield name and place of each fault of a link, a control, a frame, an image or an id."""
+    """Yield name and place of each fault of links, controls, frames, images, headings and ids."""
     for anchor in _ANCHOR.finditer(visible):
         at, said, inside = anchor.start(), anchor["said"], anchor["inside"]
         text = _TAGS.sub(" ", inside) if "<" in inside else inside
@@ -243,6 +242,11 @@ def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
             fault, is_there = "unlabelled", is_control and not is_within and not is_named
         if is_there:
             yield fault, tag.start()
+    level = 0
+    for heading in _HEADING.finditer(visible):
+        if int(heading[1]) > level + 1 > 1:
+            yield "skipped_headings", heading.start()
+        level = int(heading[1])
     ids = Counter[str]()
     for element in _ID.finditer(visible):
         name = next(filter(None, element.groups()), "")

@@ -5,19 +5,17 @@ first. Another one is at the tag that its check is about, or where that tag is l
 """
 
 import re
-from collections.abc import Iterator
 
 from minicrawl.audit.page_faults import ERROR_MARKS, FAULTS, placed_faults, without_unseen
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.urls import canonical
 
-_LONGEST_TAG, _MOST_NAMED, _SKIPS = 160, 20_000, "skips_heading"
+_LONGEST_TAG, _MOST_NAMED = 160, 20_000
 _NAMES_URL = re.compile(
     r"""(?:\b(?:href|src|data|poster|action|content)\s*+=|srcset\s*+=|url\(|,)\s*+["']?\s*+"""
     r"""([^"'\s<>)]++)""",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"<h([1-6])\b", re.IGNORECASE)
 _TAGS = (
     (r"title-|error-page", r"<title\b"),
     (r"directory-", r"index of /|directory listing"),
@@ -60,9 +58,8 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
     With a target, the place is where the page names it, if it does; else that of the fact.
     """
     at = _named_at(markup, url, target) if target else None
-    if at is None and fact in (*FAULTS, _SKIPS):
-        visible = without_unseen(markup)
-        places = _skips(visible) if fact == _SKIPS else placed_faults(visible, url)
+    if at is None and fact in FAULTS:
+        places = placed_faults(without_unseen(markup), url)
         at = next((place for name, place in places if name == fact), None)
     if at is None:
         tags = [tag for names, tag in _TAGS if re.match(names, issue)]
@@ -80,14 +77,6 @@ def place_of(markup: str, url: str, issue: str, target: str, fact: str = "") -> 
 def place_beside(issue: str) -> str:
     """Return what has a fault that is nowhere in the markup."""
     return next(place for names, place in _BESIDE if re.match(names, issue))
-
-
-def _skips(visible: str) -> Iterator[tuple[str, int]]:
-    level = 0
-    for heading in _HEADING.finditer(visible):
-        if int(heading[1]) > level + 1 > 1:
-            yield _SKIPS, heading.start()
-        level = int(heading[1])
 
 
 def _named_at(markup: str, url: str, target: str) -> int | None:

@@ -13,7 +13,7 @@ from minicrawl.audit.findings import (
     SiteAudit,
     audit_of,
     chosen_checks,
-    kept_and_earlier,
+    keep_and_compare,
 )
 from minicrawl.errors import NoRoom, UsageError
 from minicrawl.ports import Progress
@@ -28,11 +28,10 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
     """Yield the sections of `minicrawl report`: what to do first, issues, causes, and pages."""
     try:
         audit = audit_of(snapshot, chosen_checks(()), progress=progress)
-        earlier = kept_and_earlier(audit)
+        change = keep_and_compare(audit)
     except (UsageError, NoRoom) as error:  # a read-only folder, or a full disk, has no place
         yield ReportSection("Issues", f"Not checked: {error}", (), (), 0)
         return
-    change = None if earlier is None else audit.since(earlier)
     causes, first, counts = audit.table(_SHOWN_CAUSES)
     issues = audit.issues()
     yield ReportSection(

@@ -3,11 +3,6 @@
 Each column is computed when a check first asks for it, in blocks. Facts lie in a file, and links
 are counted and not kept. A page without facts has 0 in all number columns, so each check of markup
 starts from `html`.
-
-own        pages of the hosts that the crawl read from: the owner's
-html       own pages that were read and have facts
-indexable  `html` pages that stand for themselves and may be indexed
-target     page that a page's canonical, next or prev names; -1 for none, -2 for an unknown one
 """
 
 from __future__ import annotations
@@ -41,7 +36,6 @@ from minicrawl.store.derived.checks import FindingRow, all_checks, all_findings
 from minicrawl.store.derived.facts import listed_in_blocks
 from minicrawl.web.sitemaps.sitemap import moment_of
 from minicrawl.web.urls import host_of, origin
-from minicrawl.wording import counted
 
 Mask: TypeAlias = Any
 """Column of truth values. Operators of arrays return Any for the type checker, and so do these."""
@@ -78,9 +72,6 @@ class AuditedSite:
         self.now = time.time()
         self._accepted = patterns(ignores, datetime.fromtimestamp(self.now, UTC).date())
         self.states = snapshot.states
-
-    def __repr__(self) -> str:
-        return f"<AuditedSite of {counted(len(self), 'page')}>"
 
     def __len__(self) -> int:
         return len(self.seen)
@@ -211,10 +202,8 @@ class AuditedSite:
     def twins(self) -> Column:
         """A number that own pages share whose URLs differ only in form; 0 for pages alone."""
         column, pages = np.zeros(len(self), np.int32), np.flatnonzero(self.own & self.was_read)
-        forms = url_columns.url_numbers(self.seen, lambda url: hash(url_columns.plain_form(url)))[
-            pages
-        ]
-        groups, _ = url_columns.numbered(forms)
+        forms = url_columns.url_numbers(self.seen, lambda url: hash(url_columns.plain_form(url)))
+        groups, _ = url_columns.numbered(forms[pages])
         column[pages] = np.where(np.bincount(groups)[groups] > 1, groups + 1, 0)
         return column
 
@@ -223,7 +212,8 @@ class AuditedSite:
         """Own pages that were linked with a session id, which the crawl removed or kept."""
         originals = questions.originals(self.seen.connection)
         pages = [page for page, url in originals if SESSION_ID.search(url)]
-        return self.own & (self.of(pages) | self._facts.with_session | self.url_fault("session"))
+        pages += [page for page in self._facts.named("session")[1].tolist() if page >= 0]
+        return self.own & (self.of(pages) | self.url_fault("session"))
 
     @cached_property
     def has_https(self) -> Mask:
@@ -287,8 +277,7 @@ class AuditedSite:
 
     def links_from(self, chosen: Mask) -> LinkColumns:
         """Count all links; only those from chosen pages count for their targets."""
-        is_giver = self.is_in(State.FETCHED)
-        return link_columns(self.seen, is_giver, chosen, self.link_kinds, self._tell)
+        return link_columns(self.seen, self.was_read, chosen, self.link_kinds, self._tell)
 
     @cached_property
     def hops(self) -> Column:
@@ -303,9 +292,10 @@ class AuditedSite:
         return column
 
     def target(self, head: str) -> Column:
-        """Return the target of a head element of each page: canonical, next or prev."""
-        none = np.full(len(self), NO_TARGET, np.int32)
-        return self._facts.heads.get(head, none)
+        """Return what the canonical, next or prev of each page names: -1 is none, -2 unknown."""
+        column, (pages, targets) = np.full(len(self), NO_TARGET, np.int32), self._facts.named(head)
+        column[pages] = targets
+        return column
 
     def whose_target(self, head: str, is_wanted: Mask) -> Mask:
         """Return the pages whose canonical, next or prev is one of these."""
@@ -315,7 +305,7 @@ class AuditedSite:
     @property
     def alternates(self) -> Column:
         """Language versions."""
-        return self._facts.alternates
+        return self._facts.named("alternate")
 
     def with_alternate(self, is_wanted: Mask) -> Mask:
         """Return the pages with another language version among these."""

@@ -147,6 +147,17 @@ def test_a_page_without_words_is_thin(tmp_path: Path) -> None:
     assert issues(crawled(tmp_path / "crawl.db", site))["text-thin"] == {page.path}
 
 
+def test_a_missing_page_that_nothing_links_to_any_longer_is_mended(tmp_path: Path) -> None:
+    site = HeldOutSite()
+    page = site.item(links=["/kaputt/1"])
+    path = crawled(tmp_path / "crawl.db", site)
+    assert issues(path)["page-missing"] == {"/kaputt/1"}
+    page.links.remove("/kaputt/1")
+    gone = site.pages.pop("/biere/eintrag-3.html").path
+    crawled(path, site, refresh=1.0)
+    assert issues(path)["page-missing"] == {gone}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("keep", ["none", "text"])
 @pytest.mark.parametrize("runs", [1, 2])

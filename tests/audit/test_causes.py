@@ -174,7 +174,7 @@ class TestPlaces:
     @pytest.mark.parametrize(
         ("markup", "fact", "line"),
         [
-            ("<h3>nav</h3>\n<h1>a</h1>\n<h4>b</h4>", "skips_heading", 3),
+            ("<h3>nav</h3>\n<h1>a</h1>\n<h4>b</h4>", "skipped_headings", 3),
             ("<!--\n<a href=/b></a>--><p>\n<a href=/c></a>", "nameless", 3),
             ("<a href=/b>Terms</a>\n<a href=/c>here</a>", "vague_links", 2),
             ("<a href='mailto:a@b.example'>a</a>\n<a href='mailto:a'>a</a>", "bad_contacts", 2),

@@ -80,7 +80,7 @@ def _facts(snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     progress = status(snapshot.path)
     yield "pages read", f"{progress.pages_fetched or 0:,}"
     yield "pages that failed", f"{sum((progress.failures or {}).values()):,}"
-    yield "hosts", f"{progress.hosts:,}"
+    yield "host" if progress.hosts == 1 else "hosts", f"{progress.hosts:,}"
     linked = problems.linked_verdicts(snapshot)
     verdicts = ", ".join(f"{n:,} {name}" for name, n in linked.items() if n)
     yield f"linked pages and files ({verdicts or 'none'})", f"{sum(linked.values()):,}"
