@@ -74,7 +74,7 @@ class Rules:
     def preferences(self, url: str) -> Iterator[Preference]:
         """Yield the usage preferences of the host for a page."""
         target = _target(url)
-        return of_rules(self.usage, lambda pattern: not _only(pattern).allows(target))
+        return of_rules(self.usage, lambda pattern: not Matcher((), (pattern,)).allows(target))
 
     def denial(self, url: str, purpose: str) -> str:
         """Return the source that denies a page's use for a purpose; "" if none does."""
@@ -105,10 +105,6 @@ class Rules:
 
 
 @lru_cache(1000)
-def _only(pattern: str) -> Matcher:
-    return Matcher((), (pattern,))
-
-
 def _target(url: str) -> str:
     start = url.find("/", len("https://"))
     return url[start:] if start > 0 else "/"
