@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from minicrawl.errors import UsageError, needs
 from minicrawl.text.boxes import parse
 from minicrawl.text.metadata import said
-from minicrawl.text.structured_data import json_ld
+from minicrawl.text.structured_data import json_ld, shown
 from minicrawl.web.urls import canonical
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _PREDICATES = (
 )
 """Conditions of XPath, and how CSS says them."""
 _END_OF_PATH = re.compile(r"/(?:text\(\)|@([\w-]+))\Z")
-_PATH = re.compile(r"[^.\s]+(?:\.[^.\s]+)*")
+_PATH = re.compile(r"[^.\s[\]]+(?:\.[^.\s[\]]+)*")
 
 
 def field(selector: str) -> Callable[[str, str], str]:
@@ -83,7 +83,7 @@ def _css_of(path: str) -> tuple[str, str]:
 
 def _of_elements(tree: "LexborHTMLParser", css: str, attribute: str, url: str) -> str:
     for node in tree.css(css)[:_MOST_ELEMENTS]:
-        value = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
+        value = (node.attributes.get(attribute) or "") if attribute else shown(node)
         if line := _line(value):
             return (canonical(line, url) or line) if attribute in _URLS else line
     return ""

@@ -161,6 +161,7 @@ class Rdfa:
 MOST_ITEMS, LONGEST_TEXT = 1000, 10_000
 _DEEPEST = 20
 _UNSHOWN = ("script", "style")
+_BLOCKS = "br, dd, div, dt, h1, h2, h3, h4, h5, h6, li, p, section, td, th"
 _URL_IN: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
     | dict.fromkeys(("a", "area", "link"), "href")
@@ -235,7 +236,7 @@ class Items:
             return joined(self._base, (said.get(_URL_IN[tag]) or "").strip())
         if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
             return said.get(_VALUE_IN[tag]) or ""
-        return said.get("content") or " ".join(_shown(node)[:LONGEST_TEXT].split())
+        return said.get("content") or " ".join(shown(node)[:LONGEST_TEXT].split())
 
 
 def _properties(nodes: list[LexborNode]) -> Iterator[LexborNode]:
@@ -250,13 +251,18 @@ def _properties(nodes: list[LexborNode]) -> Iterator[LexborNode]:
             stack.extend(reversed([*node.iter()]))
 
 
-def _shown(node: LexborNode) -> str:
-    """Return the text of an element without the scripts and styles in it, which are seldom."""
-    if node.css_first("script, style") is None:
-        return node.text(separator=" ")
+def shown(node: LexborNode) -> str:
+    """Return the text of an element without the scripts and styles in it, which are seldom.
+
+    Blocks are parted: `$<b>12</b>.50` is one word, and two items of a list are not.
+    """
+    blocks = node.css(_BLOCKS)[:2]  # the element itself may be one
+    space = " " if any(block.mem_id != node.mem_id for block in blocks) else ""
+    if node.tag in _UNSHOWN or node.css_first("script, style") is None:
+        return node.text(separator=space)
     nodes = islice(node.traverse(include_text=True), MOST_ITEMS)
-    shown = (inner for inner in nodes if (inner.parent or inner).tag not in _UNSHOWN)
-    return " ".join(inner.text_content or "" for inner in shown if inner.tag == "-text")
+    texts = (inner for inner in nodes if (inner.parent or inner).tag not in _UNSHOWN)
+    return space.join(inner.text_content or "" for inner in texts if inner.tag == "-text")
 
 
 def joined(base: str, written: str) -> str:

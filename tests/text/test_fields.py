@@ -19,7 +19,8 @@ PAGE = """<title>T</title><meta property=og:title content="Green tea">
 <script type="application/ld+json">{"@graph": [{"@type": "Product", "sku": 17,
 "offers": [{"price": " "}, {"price": "4.90"}], "brand": {"name": "Hills"}}]}</script>
 <div id=a><p class=price> 4.90  EUR <p>second</div><img class=photo src="/tea.png">
-<p class=price>other"""
+<p class=price>other</p><b>$<i>4</i>.90</b><script class=x>x = 1</script>
+<ul><li>one<li>two<script>x = 2</script><li>more</ul>"""
 
 
 @pytest.mark.parametrize(
@@ -38,13 +39,26 @@ PAGE = """<title>T</title><meta property=og:title content="Green tea">
         (".absent", ""),
         ("jsonld:absent.price", ""),
         ("meta:absent", ""),
+        ("b", "$4.90"),
+        ("ul", "one two more"),
+        ("script.x", "x = 1"),
     ],
 )
 def test_a_selector_means_the_first_text_that_it_finds(selector: str, value: str) -> None:
     assert field(selector)(PAGE, URL) == value
 
 
-BAD = ["", "div >", "..x", "//div[last()]", "//p/following-sibling::p", "/", "jsonld:", "meta:"]
+BAD = [
+    "",
+    "div >",
+    "..x",
+    "//div[last()]",
+    "//p/following-sibling::p",
+    "/",
+    "jsonld:",
+    "meta:",
+    "jsonld:a[0]",
+]
 
 
 @pytest.mark.parametrize("selector", BAD)
