@@ -20,7 +20,7 @@ place   chain of elements, classes and ids that leads to a box, as a hash
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
@@ -91,6 +91,16 @@ class Box:
 def runs(boxes: Iterable[Box]) -> Iterator[Box]:
     """Yield the runs that were not dropped."""
     return (box for box in boxes if not box.tag and not box.is_dropped)
+
+
+def outermost(boxes: Sequence[Box], is_one: Callable[[Box], bool]) -> list[Box]:
+    """Return the boxes of which this is true, without those inside them and dropped ones."""
+    outer, end = list[Box](), 0
+    for at, box in enumerate(boxes):
+        if at >= end and not box.is_dropped and is_one(box):
+            outer.append(box)
+            end = at + box.size
+    return outer
 
 
 def preorder(root: Box) -> Iterator[Box]:

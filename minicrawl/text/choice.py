@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from minicrawl.text import hints
-from minicrawl.text.boxes import Box, parse, preorder, read, runs
+from minicrawl.text.boxes import Box, outermost, parse, preorder, read, runs
 from minicrawl.text.main_box import (
     NO_PLACES,
     SENTENCE,
@@ -27,7 +27,6 @@ from minicrawl.text.main_box import (
     is_never_main,
     keep_main,
     known_box,
-    outermost,
 )
 from minicrawl.text.posts import (
     drop_shared,
@@ -48,7 +47,9 @@ _INTRODUCTION = 3
 """Paragraphs of the main text of an index at most, if it calls itself an article."""
 _OF_ROOT = 0.3
 """Share of a page from which on its `main` has all of its content."""
-_CELLS, _ITEMS = hints.words("dd td th"), hints.HEADINGS | {"li"}
+_CELLS = hints.words("dd td th")
+_TEXTS = _CELLS | hints.HEADINGS | {"li"}
+"""Elements in which short lines are no buttons."""
 _SHORTEST_REPEATED = 40
 """Letters of a line that only one place of a page says; shorter ones may be buttons."""
 _CARDS = 8
@@ -95,20 +96,19 @@ def _drop_repeated(boxes: list[Box]) -> None:
 
     One place may say a sentence again, as songs do. Tables and code repeat with reason.
     """
-    place_of, buttons, end, end_of_item = dict[str, int](), list[Box](), 0, 0
-    for at, box in enumerate(boxes):
-        if box.tag in _CELLS:
-            end = max(end, at + box.size)
-        elif box.tag in _ITEMS:
-            end_of_item = max(end_of_item, at + box.size)
-        elif at >= end and not (box.tag or box.is_dropped or box.pieces[0][1].is_exact):
-            if box.letters >= _SHORTEST_REPEATED:
-                box.is_dropped = place_of.setdefault(box.text, box.place) != box.place
-            elif at >= end_of_item:
-                buttons.append(box)
-    times = Counter((button.place, button.text) for button in buttons)
-    for button in buttons:
-        button.is_dropped = times[button.place, button.text] >= _CARDS
+    buttons = _lines_outside(boxes, _TEXTS)
+    times = Counter((run.place, run.text) for run in buttons if run.letters < _SHORTEST_REPEATED)
+    for run in buttons:
+        run.is_dropped = times[run.place, run.text] >= _CARDS
+    place_of = dict[str, int]()
+    for run in _lines_outside(boxes, _CELLS):
+        if run.letters >= _SHORTEST_REPEATED:
+            run.is_dropped = place_of.setdefault(run.text, run.place) != run.place
+
+
+def _lines_outside(boxes: list[Box], tags: frozenset[str]) -> list[Box]:
+    lines = outermost(boxes, lambda box: not box.tag or box.tag in tags)
+    return [box for box in lines if not (box.tag or box.pieces[0][1].is_exact)]
 
 
 def _is_product(markup: str, kind: str) -> bool:

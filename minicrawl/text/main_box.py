@@ -16,17 +16,17 @@ worth   letters outside links, and less for short lines
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, pairwise, takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
 from minicrawl.text import hints
-from minicrawl.text.boxes import Box, preorder
+from minicrawl.text.boxes import Box, outermost, preorder
 
 _NEVER_MAIN = hints.words("aside footer nav")
-_WHOLE = hints.words("ol p pre table ul")
-"""Elements that are part of a main text, and not all of it."""
+_WHOLE = hints.words("ol p pre table ul") | {""}
+"""Elements, and runs, that are part of a main text, and not all of it."""
 SHORT, SENTENCE = 25, 80
 """Letters below which a line is hardly a sentence, and from which on it certainly is."""
 _WORTH_OF_SHORT, _WORTH_OF_MIDDLE = 0.1, 0.5
@@ -158,23 +158,11 @@ def _named(boxes: list[Box]) -> Box:
     return best if is_main else boxes[0]
 
 
-def outermost(boxes: list[Box], is_one: Callable[[Box], bool]) -> list[Box]:
-    """Return the boxes of which this is true, without those inside of others."""
-    outer, end = list[Box](), 0
-    for at, box in enumerate(boxes):
-        if at >= end and not box.is_dropped and is_one(box):
-            outer.append(box)
-            end = at + box.size
-    return outer
-
-
 def _searched(box: Box) -> Box:
     """Return the innermost box with nearly all the worth of this one."""
     while True:
         best = max(box.boxes, key=_WORTH, default=None)
-        if best is None or not best.tag or best.tag in _WHOLE:
-            return box
-        if best.worth < _NEARLY_ALL * box.worth:
+        if best is None or best.tag in _WHOLE or best.worth < _NEARLY_ALL * box.worth:
             return box
         box = best
 

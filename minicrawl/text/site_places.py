@@ -20,7 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
 
-from minicrawl.text.boxes import Box, Inline, read
+from minicrawl.text.boxes import Box, Inline, outermost, read
 from minicrawl.text.hints import HEADINGS
 from minicrawl.text.main_box import NO_PLACES, SENTENCE, SitePlaces, find_main
 
@@ -33,7 +33,8 @@ _OF_VERSION = 0.8
 _MOST_OF_PEER = 2
 """Number of times as much text that another page may have at a place; a list of pages has more."""
 _VOTES = 0.1
-_KEPT = HEADINGS | {"dt", "pre", "td", "th"}
+_KEPT = HEADINGS | {"", "dt", "pre", "td", "th"}
+"""Runs, and elements whose runs never repeat."""
 
 
 @lru_cache(1)
@@ -64,7 +65,8 @@ def _outline(markup: str) -> list[Box]:
 
 def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
     usual = _USUAL * len(pages)
-    runs = [_runs_that_may_repeat(boxes) for boxes in pages]
+    outer = (outermost(boxes, lambda box: box.tag in _KEPT) for boxes in pages)
+    runs = [[box for box in page if not box.tag] for page in outer]
     letters_at = defaultdict[int, Counter[int]](Counter)  # a place, of each page
     pages_with = defaultdict[tuple[int, str], set[int]](set)  # a text at a place
     for number, page in enumerate(runs):
@@ -87,16 +89,6 @@ def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
         for place, letters in letters_at.items()
         if len(letters) >= usual and repeated[place] >= _REPEATED * letters.total()
     )
-
-
-def _runs_that_may_repeat(boxes: list[Box]) -> list[Box]:
-    runs, end = list[Box](), 0
-    for at, box in enumerate(boxes):
-        if at >= end and not box.tag:
-            runs.append(box)
-        elif at >= end and box.tag in _KEPT:
-            end = at + box.size
-    return runs
 
 
 def _versions(runs: Sequence[list[Box]], usual: float) -> list[set[int]]:
