@@ -24,6 +24,7 @@ from minicrawl.memory.allocator import LARGER_THAN_BODIES, mmap_large_arrays
 from minicrawl.memory.garbage_collector import freeze_loaded_objects
 from minicrawl.model import Failed, FetchResult, ParsedPage, Request, Response, Want
 from minicrawl.ports import Parse, Timed
+from minicrawl.states import State
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
@@ -38,6 +39,7 @@ class WorkerCommand(IntEnum):
 
 
 _WANTS = {want.value: want for want in Want}
+_STATES = {state.value: state for state in State}
 PackedReply: TypeAlias = tuple[int, Any, Any, float]
 
 
@@ -49,13 +51,16 @@ class VisitReply(NamedTuple):
     parsed: Timed[ParsedPage | Sitemap | Failed] | None
 
     def packed(self) -> PackedReply:
-        """Return plain tuples in place of the usual classes.
+        """Return plain tuples in place of the usual classes, and a list in place of a failure.
 
         A pickle has the name of each class, and looking up names takes ten times as long as all
         else.
         """
         fetched, parsed = self.fetched, self.parsed
-        packed = tuple(fetched) if type(fetched) is Response else fetched
+        packed: object = tuple(fetched) if type(fetched) is Response else fetched
+        if type(fetched) is Failed:
+            kind, *fields, answer = fetched
+            packed = [kind.value, *fields, None if answer is None else tuple(answer)]
         if parsed is None:
             return self.number, packed, None, 0.0
         page, cost_s = parsed
@@ -66,6 +71,9 @@ class VisitReply(NamedTuple):
         number, fetched, page, cost_s = packed
         if type(fetched) is tuple:
             fetched = Response(*fetched)
+        elif type(fetched) is list:
+            kind, *fields, answer = fetched
+            fetched = Failed._make((_STATES[kind], *fields, answer and Response(*answer)))
         if type(page) is tuple:
             page = ParsedPage(*page)
         return cls(number, fetched, None if page is None else Timed(page, cost_s))

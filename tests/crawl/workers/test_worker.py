@@ -144,10 +144,17 @@ def test_a_worker_without_a_config_ends(monkeypatch: pytest.MonkeyPatch) -> None
 def test_packed_messages_name_no_class_and_are_unpacked_unchanged() -> None:
     page = Response(status=200, headers={"server": "a"}, body=b"", cookies=("b=c",))
     parsed = Timed(ParsedPage(title="A", links=("https://a.example/",)), 0.25)
-    for reply in (VisitReply(1, page, parsed), VisitReply(2, page, None)):
+    failed, dead = Failed(kind=State.RESET), Failed(State.NOT_FOUND, status=404, answer=page)
+    for reply in (
+        VisitReply(1, page, parsed),
+        VisitReply(2, page, None),
+        VisitReply(3, failed, None),
+        VisitReply(4, dead, None),
+    ):
         sent = pickle.dumps(reply.packed())
         assert b"minicrawl" not in sent
-        assert VisitReply.unpacked(pickle.loads(sent)) == reply
+        unpacked = VisitReply.unpacked(pickle.loads(sent))
+        assert (unpacked, type(unpacked.fetched)) == (reply, type(reply.fetched))
     for want in Want:
         request = Request(url="https://a.example/", want=want, headers=(("a", "b"),))
         sent = pickle.dumps(packed_request(request))
@@ -160,7 +167,7 @@ def test_packed_messages_name_no_class_and_are_unpacked_unchanged() -> None:
 def test_rare_messages_are_sent_unpacked() -> None:
     failed = Failed(kind=State.RESET)
     for reply in (
-        VisitReply(1, failed, None),
+        VisitReply(1, Moved(301, "https://a.example/"), None),
         VisitReply(2, Response(status=200, headers={}, body=b""), Timed(failed, 0.5)),
     ):
         found = VisitReply.unpacked(pickle.loads(pickle.dumps(reply.packed())))
