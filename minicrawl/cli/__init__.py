@@ -32,6 +32,7 @@ import click
 from minicrawl import __version__, ext
 from minicrawl.cli.examples import epilog
 from minicrawl.errors import MinicrawlError, UsageError
+from minicrawl.memory.garbage_collector import load_modules_quickly
 from minicrawl.wording import visible
 
 PROGRAM = "minicrawl"
@@ -239,6 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     # numpy would start a thread on each core to multiply matrices, which minicrawl never does.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    load_modules_quickly()
     # The process ends anyway. But DuckDB complains about each of its objects that is not collected.
     atexit.register(lambda: None if "duckdb" in sys.modules else gc.freeze())
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

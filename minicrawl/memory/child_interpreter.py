@@ -10,6 +10,8 @@ import os
 import signal
 import sys
 
+from minicrawl.memory.garbage_collector import load_modules_quickly
+
 OWN_PYTHON = (sys.executable, "-P")
 """Command that runs Python in another process. Without -P, a module in the current folder, which
 may be a stranger's, would be imported in place of an installed one.
@@ -27,9 +29,10 @@ def child_command(code: str, *arguments: str, end_by: int = signal.SIGKILL) -> t
 
 
 def end_with(parent: int, end_by: int) -> None:
-    """Have the system send this process a signal when its parent ends."""
+    """Have the system send this process a signal when its parent ends, before modules load."""
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, int(end_by))
     if os.getppid() != parent:  # it ended before the call took effect
         os._exit(1)
+    load_modules_quickly()
