@@ -6,7 +6,8 @@ The map consists of many small maps. Each grows on its own, by an eighth, so tha
 stalls a crawl and never needs twice the memory. Entries of a small map are sorted: a search for a
 missing code ends at the first larger one, so the map may be nearly full.
 
-code    64 bits, spread evenly; its first bits choose the small map, the last 32 are kept
+code    64 bits, with or without a sign, spread evenly; its first bits choose the small map, the
+        last 32 are kept
 number  32 bits, except the largest
 """
 
@@ -22,9 +23,9 @@ _HALF = 32  # bits
 _KEPT = (1 << _HALF) - 1
 
 _FULL = 0.92
-_ROOMY, _VERY_ROOMY = 0.82, 0.46
+_ROOMY, _VERY_ROOMY = 0.82, 0.23
 _FEW = 1024
-"""Below this number of entries a small map doubles, to grow less often."""
+"""Below this number of entries a small map grows to four times its size, to grow less often."""
 _LEAST_ROOM = 32
 _TAIL = 16
 """Slots after the last home slot, for overflow."""

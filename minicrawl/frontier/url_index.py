@@ -47,13 +47,6 @@ PagesByUrl = Mapping[str, int]
 """Pages by URL."""
 NO_PAGES: PagesByUrl = MappingProxyType({})
 
-_CODE = (1 << 64) - 1
-
-
-def code_of(url: str) -> int:
-    """Return a 64-bit hash, salted per process, so that nobody can craft colliding URLs."""
-    return hash(url) & _CODE
-
 
 class UrlIndex:
     """Seen-set: a map from URL to page."""
@@ -63,9 +56,12 @@ class UrlIndex:
         urls_of: UrlsOf,
         recent: "RecentUrls",
         generation: int,
-        code_of: Callable[[str], int] = code_of,
+        code_of: Callable[[str], int] = hash,
     ) -> None:
-        """`urls_of` queries the store; `generation` is the size of each of two dictionaries."""
+        """`urls_of` queries the store; `generation` is the size of each of two dictionaries.
+
+        `code_of` is salted per process, so that nobody can craft colliding URLs.
+        """
         self._urls_of, self.recent, self._generation = urls_of, recent, generation
         self._code_of = code_of
         self._young: dict[str, int] = {}
@@ -88,7 +84,7 @@ class UrlIndex:
 
     def add_all(self, urls: Iterable[str]) -> None:
         """Add the pages that follow the last one, in the order of their ids."""
-        codes = np.fromiter(map(self._code_of, urls), dtype=np.uint64)
+        codes = np.fromiter(map(self._code_of, urls), dtype=np.int64).view(np.uint64)
         first = len(self)
         self._slots.put_all(codes, np.arange(first, first + len(codes), dtype=np.uint32))
         self._unknown.clear()
@@ -124,10 +120,10 @@ class UrlIndex:
         unsure: list[str] = []
         young, old, unknown = self._young, self._old, self._unknown
         for url in urls:
-            if (page := young.get(url)) is not None:
-                known[url] = page
-            elif (page := old.get(url)) is not None:
-                from_old[url] = page
+            if url in young:
+                known[url] = young[url]
+            elif url in old:
+                from_old[url] = old[url]
             elif url not in unknown:
                 unsure.append(url)
         candidates: dict[str, list[int]] = {}

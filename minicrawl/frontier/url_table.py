@@ -37,7 +37,6 @@ from minicrawl.web.sites import site
 from minicrawl.web.takedowns import NO_TAKEDOWNS
 from minicrawl.web.urls import host as host_of_url
 
-_CODE = (1 << 64) - 1
 UNKNOWN = (1 << 32) - 1
 """Marks a host whose site was not asked for yet."""
 
@@ -68,7 +67,7 @@ class SiteTable:
             self._sites.extend(repeat(UNKNOWN, len(self._origins) - len(self._sites)))
         number = self._sites[host]
         if number == UNKNOWN:
-            code = hash(self.name(host)) & _CODE
+            code = hash(self.name(host))
             number = next(iter(self._ids.matches(code)), self._count)
             if number == self._count:
                 self._count += 1

@@ -13,7 +13,6 @@ from minicrawl.frontier.url_index import (
     ROOM,
     RecentUrls,
     UrlIndex,
-    code_of as url_code,
 )
 from minicrawl.frontier.url_table import UrlTable
 from minicrawl.store.records import HostRow, UrlRow
@@ -149,7 +148,7 @@ def looked_up(known: UrlIndex, kept: Kept, *urls: str) -> None:
 @given(
     st.lists(st.text(max_size=3)),
     st.lists(st.text(max_size=3)),
-    st.sampled_from([url_code, lambda _url: 7, len]),
+    st.sampled_from([hash, lambda _url: 7, len]),
 )
 def test_the_index_agrees_with_a_dictionary(
     loaded: list[str], urls: list[str], code_of: Callable[[str], int]
