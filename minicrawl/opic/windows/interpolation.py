@@ -104,10 +104,13 @@ class LastReadings:
         self._latest = {page: row}
 
     def put_first(self, pages: Sequence[PageId], histories: Sequence[int], now: int) -> None:
-        """Record the first readings of these pages, all at the same time."""
+        """Record the first readings of these pages, in ascending order, all at the same time."""
         row, rows = len(self.pages), self._rows
-        (ends,) = (np.diff(pages) != 1).nonzero()
-        for start, end in pairwise((0, *(ends + 1).tolist(), len(pages))):
+        starts = [0]
+        if pages[-1] - pages[0] >= len(pages):  # as when the page has links to its own host
+            (ends,) = (np.diff(pages) != 1).nonzero()
+            starts += (ends + 1).tolist()
+        for start, end in pairwise((*starts, len(pages))):
             first = pages[start]
             if end - start >= _SHORTEST_RUN:
                 place = bisect_right(self._run_first, first)
@@ -222,7 +225,8 @@ class Interpolation(ReadingsWindow):
         return Flows(np.where(history, history / UNIT / width, np.nan), now - times)
 
     def past(self, page: PageId) -> Past:
-        return *self._readings.of(page), None
+        history, time = self._readings.of(page)
+        return history, time, None
 
     def restore(self, pasts: Pasts, measures: Mapping[int, bytes]) -> None:
         self._readings.restore(pasts)
