@@ -38,10 +38,19 @@ class MetPages:
 
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
-        refused, judge = defaultdict[State, list[int]](list), cache(self._judge)
+        refused = defaultdict[State, list[int]](list)
+        judge, reaches, depths = cache(self._judge), cache(self._reaches), self.depths
         depth, host_of = self.recorder.frontier.urls.depth, self.recorder.frontier.urls.host_of
         for page in new:
-            if depth[page] and (reason := judge(host_of[page])(page)) is not None:
+            if not depth[page]:
+                continue
+            if not reaches(host_of[page]):
+                reason: SkipReason | None = _OUTSIDE
+            elif depths is not None and depths.is_too_far(page):
+                reason = _TOO_FAR
+            else:
+                reason = judge(host_of[page])(page)
+            if reason is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
                     today = self.onboarding.requests.clock.today()
@@ -50,11 +59,12 @@ class MetPages:
         for state, pages in refused.items():
             self.recorder.apply_step(Step(StepKind.REFUSE, spending=Spending(pages)), state)
 
+    def _reaches(self, host_id: int) -> bool:
+        return self.gate.reaches(self.recorder.frontier.urls.origins[host_id])
+
     def _judge(self, host_id: int) -> Callable[[PageId], SkipReason | None]:
-        """Return the function that judges new pages of this host."""
-        gate, depths, requests = self.gate, self.depths, self.onboarding.requests
-        if not gate.reaches(self.recorder.frontier.urls.origins[host_id]):
-            return lambda _page: _OUTSIDE
+        """Return the function that judges new pages of this host, which are near enough."""
+        gate, requests = self.gate, self.onboarding.requests
         url_of, robots = self.recorder.pages.url_of, self.onboarding.robots
         has_sitemaps = host_id in self.onboarding.sitemaps.named
         host, trouble, pages, rules = requests.hosts.get(host_id), None, 0, None
@@ -64,8 +74,6 @@ class MetPages:
         may_forbid = rules not in (None, ALLOW_ALL)
 
         def refusal(page: PageId) -> SkipReason | None:
-            if depths is not None and depths.is_too_far(page):
-                return _TOO_FAR
             if has_sitemaps:  # a page has to lead to those that wait
                 return None
             url = url_of(page)
