@@ -1,6 +1,6 @@
 """The richest page among the ready hosts, or of the best site: exact order, bounded memory."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -95,6 +95,10 @@ class ByHost:
     def limit(self, has_room: Callable[[int], bool]) -> None:
         """Let `take` pass over hosts without room for a request; they are not ready any more."""
         self._has_room = has_room
+
+    def items(self, host: int) -> Sequence[int]:
+        """Return the pages in the queue of a host, some of which may have left the pool."""
+        return self._queue(host).pages
 
     def waiting(self, host: int) -> NDArray[np.uint32]:
         """Return the waiting pages of a host, those on lease included."""

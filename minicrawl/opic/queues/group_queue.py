@@ -39,6 +39,7 @@ from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import UNREAD
 from minicrawl.opic.queues.by_host import ByHost, BySite, ImportanceOfHosts
 from minicrawl.opic.queues.eligible_items import EMPTY, LONE, LONE_ITEM, WAITING, EligibleItems
+from minicrawl.opic.queues.host_queue import FEW
 from minicrawl.opic.queues.sibling_members import FEW_MEMBERS, NOBODY, FreeMembers, best_members
 from minicrawl.opic.siblings.groups import NO_GROUP, Numbers, Pages
 from minicrawl.opic.siblings.siblings import Siblings
@@ -50,6 +51,7 @@ from minicrawl.opic.siblings.values import (
     factors_of,
     key_of,
     keys_of,
+    lone_key,
     lone_keys,
     worth_of,
     worths_of,
@@ -152,7 +154,7 @@ class GroupQueue:
                 host = self._eligible.host_of[item]
                 if self._eligible.is_outdated(host):  # the keys of its items are too high
                     self.hosts.release(item)
-                    self.key_many(self.key_all_of((host,)))
+                    self._key_host(host)
                     self.hosts.resume(host)
                     continue
             if item >= LONE:
@@ -295,6 +297,19 @@ class GroupQueue:
         host_of = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
         for items in self._lone_among(range(self.known)):
             self._offer_lone(items - LONE_ITEM, host_of[items - LONE_ITEM])
+
+    def _key_host(self, host: int) -> None:
+        """Update the keys of all items of a host whose multiplier has changed."""
+        items = self.hosts.items(host)
+        if len(items) > FEW:
+            self.key_many(self.key_all_of((host,)))
+            return
+        self._eligible.note_keyed(host)
+        for item in items:
+            if item >= LONE:
+                self.hosts.offer_one(item, host, lone_key(self._siblings, item - LONE))
+            elif self._best[item] != NOBODY:
+                self._key(item)
 
     def key_all_of(self, hosts: Collection[int]) -> Numbers:
         """Update the keys of lone pages of these hosts; return their groups, for the caller."""

@@ -30,7 +30,7 @@ Pages = NDArray[np.uint32]
 LARGE = 1024
 """Number of pages from which a host keeps candidates, one for every 64 waiting pages."""
 FEWEST = 16
-_FEW = 12
+FEW = 12
 """Up to this number of pages a loop is faster than arrays."""
 _SPARE_ROOM = 64
 _NO_PAGES = np.empty(0, dtype=np.uint32)
@@ -162,7 +162,7 @@ class HostQueue:
         if self._candidates is None:
             pages, eligible = self.pages, self._eligible
             if len(pages) < eligible.large or not eligible.is_large(len(pages)):
-                return eligible.best_of_few(pages) if len(pages) <= _FEW else self._richest()
+                return eligible.best_of_few(pages) if len(pages) <= FEW else self._richest()
             self._candidates = []
             self._put_floor(_NO_PAGE)
         renewed, stale = self._eligible.renewed, None
