@@ -58,9 +58,10 @@ class AnchorTag(NamedTuple):
     rel: str = ""
 
 
-def anchor_of(text: str, written: str, tag: re.Match[str]) -> AnchorTag:
+def anchor_of(text: str, tag: re.Match[str]) -> AnchorTag:
     """Return the anchor with this start tag; its text may be the alt text of its image."""
     said = attributes(tag["plain"] or tag["said"])
+    written = decoded(said.get("href", ""))
     rel = _said(said.get("rel", ""))
     if not tag["plain"] and tag["name"].lower() == "area":
         return AnchorTag(written, _said(said.get("alt", "")), rel)

@@ -220,10 +220,10 @@ class _PageScanner:
         """Add a link, and decode its character references."""
         if len(written) > _LONGEST_HREF:
             return
-        whole = href = written
+        href = written
         if "&" in written:
             self._spend(_REFERENCE_US * written.count("&"))
-            whole = href = decoded(written)
+            href = decoded(written)
         if "#" in href:
             href = href[: href.index("#") + 1]
         if href in self.links:
@@ -235,13 +235,13 @@ class _PageScanner:
         if len(self.links) < self.max_links:
             self.links[href] = ""
             if self.looks_around and anchor:
-                self._look_around(href, whole, anchor)
+                self._look_around(href, anchor)
         else:
             self.markup.has_more_links = True
 
-    def _look_around(self, href: str, whole: str, anchor: re.Match[str]) -> None:
+    def _look_around(self, href: str, anchor: re.Match[str]) -> None:
         if self.options.with_written:
-            self.markup.anchors[href] = anchor_of(self.text, whole, anchor)
+            self.markup.anchors[href] = anchor_of(self.text, anchor)
         start = anchor.start("plain") if anchor["plain"] else anchor.start("name")
         start, end = start - len("<"), anchor.end()
         # The work to read the content of an anchor and its surroundings.
