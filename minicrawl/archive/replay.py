@@ -60,6 +60,8 @@ class Replayed(NamedTuple):
 
 
 class ReplayedArchive:
+    """The pages of an archive, and the files that a browser requests for them."""
+
     def __init__(self, archive: ArchiveReader) -> None:
         self._archive = archive
 
@@ -72,7 +74,7 @@ class ReplayedArchive:
             recorded = self._archive.answer(rows[last - 1].place)
             sent = recorded
             if recorded.kind is RecordKind.RENDERED:
-                sent = self._archive.answer(_before(rows[: last - 1]).place)
+                sent = self._archive.answer(_last_response(rows[: last - 1]).place)
             if "html" in sent.headers.get("content-type", ""):
                 dom = ShownFile(HTTPStatus.OK, _DOM, recorded.body)
                 file = _file(sent)
@@ -92,7 +94,7 @@ class ReplayedArchive:
             if not answers:
                 return None
             try:
-                answer = self._archive.answer(_before(answers).place)
+                answer = self._archive.answer(_last_response(answers).place)
             except Damaged:
                 return None
             if "location" not in answer.headers:
@@ -107,7 +109,7 @@ def picture_of(archive: ArchiveReader, name: str, at: float) -> Answer | None:
     return archive.answer(rows[0].place) if rows else None
 
 
-def _before(rows: Sequence[IndexRow]) -> IndexRow:
+def _last_response(rows: Sequence[IndexRow]) -> IndexRow:
     """Return the last of these responses that is not a failure, if there is one."""
     pages = [row for row in rows if row.kind in (RecordKind.PAGE, RecordKind.REVISIT)]
     return (pages or rows)[-1]

@@ -4,7 +4,7 @@ Laws: values that a checkpoint needs as of one moment are copied at that moment,
 by the store's thread, so that the crawl hardly stalls. Each checkpoint is stored before the next
 is made.
 
-born      pages that have no row yet
+born      pages that have no row yet: those from `saved` on
 turned    pages that had a turn: anything in their row may have changed. Their pasts (history,
           time and measures) are noted with each change, because looking them all up at once
           would stall the crawl

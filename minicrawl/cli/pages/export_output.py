@@ -34,7 +34,7 @@ from minicrawl.report.files.rows import (
     lines_of,
     parts_of,
 )
-from minicrawl.report.graph.source import unseen
+from minicrawl.report.graph.source import without_display
 from minicrawl.report.links.written_links import RAW_COLUMNS, all_links
 from minicrawl.report.selected_graph import HostGraph, PageGraph
 from minicrawl.report.selected_pages import COLUMNS, Block, PageSelection, blocks, score_column
@@ -223,4 +223,4 @@ def listed(names: str | None) -> list[str]:
 def progress_of(file: Path) -> AbstractContextManager[Progress]:
     """Return a progress context, which shows nothing if the rows go to the terminal."""
     is_shared = file == STDOUT and sys.stdout.isatty()
-    return unseen("export") if is_shared else progress("export")
+    return without_display("export") if is_shared else progress("export")

@@ -27,7 +27,7 @@ from minicrawl.ranks import pagerank
 from minicrawl.ranks.commands.named_ranks import RANKS, checked_name, keep
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.scores import Scores
-from minicrawl.report.graph.source import Source, asked_for_weights, weighed
+from minicrawl.report.graph.source import Source, weighed, weight_options
 from minicrawl.report.snapshot import places_of_largest
 from minicrawl.wording import at_most, counted
 
@@ -206,7 +206,7 @@ def ranking(command: Command) -> Command:
         name = rank_name(name, source)
         graph = weighed(source) if crawl_weights else source.graph
         if crawl_weights and graph.weights is None and source.snapshot is not None:
-            despite = "".join(f", despite {flag}" for flag in asked_for_weights(source.snapshot))
+            despite = "".join(f", despite {flag}" for flag in weight_options(source.snapshot))
             click.echo(f"all links between these pages have the same weight{despite}", err=True)
         graph = guards.guarded(graph)
         chosen = {option: value for option, value in options.items() if value is not None}

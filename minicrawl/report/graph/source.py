@@ -62,12 +62,12 @@ def weighed(source: Source) -> NamedGraph:
     check_links(snapshot)
     with source.progress("links") as progress:
         named = _gathered(snapshot, map(_as_shares, links(snapshot, progress)))
-    if named.weights is None and not asked_for_weights(snapshot):
+    if named.weights is None and not weight_options(snapshot):
         raise UsageError("the crawl weighed all links alike: it had no --weight-internal")
     return named
 
 
-def asked_for_weights(snapshot: Snapshot) -> list[str]:
+def weight_options(snapshot: Snapshot) -> list[str]:
     """Return the settings that gave some links less weight, as options."""
     settings = tables.settings(snapshot.connection)
     return [f"--{name} {settings[name]}" for name in sorted(settings) if name.startswith(_WEIGHT)]
@@ -89,12 +89,15 @@ def crawled(source: Source) -> NamedGraph:
     return with_nodes(source.graph, source.snapshot.was_read)
 
 
-def unseen(_label: str) -> AbstractContextManager[Progress]:
+def without_display(_label: str) -> AbstractContextManager[Progress]:
     return nullcontext(unreported)
 
 
 @contextmanager
-def opened(store: Path, graph: Path | None, progress: ProgressFactory = unseen) -> Iterator[Source]:
+def opened(
+    store: Path, graph: Path | None, progress: ProgressFactory = without_display
+) -> Iterator[Source]:
+    """Yield the graph of a file if one is named, or else that of the store."""
     if graph is not None:
         from minicrawl.graphfiles import read  # most graphs are those of stores
 
@@ -108,24 +111,24 @@ class Urls:
     """URLs of the pages of a store, queried on demand."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._seen = snapshot
+        self._snapshot = snapshot
 
     def __len__(self) -> int:
-        return len(self._seen)
+        return len(self._snapshot)
 
     def of(self, nodes: Sequence[int]) -> list[str]:
-        return urls(self._seen, np.array(nodes, dtype=np.int64))
+        return urls(self._snapshot, np.array(nodes, dtype=np.int64))
 
     def find(self, names: Sequence[str]) -> list[int | None]:
-        homes = [location_of(self._seen, name) for name in names]
+        homes = [location_of(self._snapshot, name) for name in names]
         known_homes = [home for home in homes if home is not None]
-        pages = iter(questions.find_all(self._seen.connection, known_homes))
+        pages = iter(questions.find_all(self._snapshot.connection, known_homes))
         return [None if home is None else next(pages) for home in homes]
 
     def hosts(self) -> NodeHosts:
         numbers: dict[str, int] = {}
-        of_origin = [numbers.setdefault(host, len(numbers)) for host in self._seen.hosts]
-        of_node = np.array(of_origin, dtype=np.int32)[self._seen.host_of]
+        of_origin = [numbers.setdefault(host, len(numbers)) for host in self._snapshot.hosts]
+        of_node = np.array(of_origin, dtype=np.int32)[self._snapshot.host_of]
         return NodeHosts(of_node, list(numbers))
 
 

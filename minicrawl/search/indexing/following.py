@@ -3,8 +3,8 @@
 Laws: the process reads the store like any reader, so the crawl does nothing for it. It has the
 lowest priority and sleeps most of the time. It ends with its parent, and can be killed at any
 time. If it cannot work, because another process writes the index or no page is archived yet, it
-tries again later. Work proportional to the whole index, such as updating anchors of indexed
-pages, is done rarely.
+tries again later. Most rounds only add pages; those that complete the index, such as the anchors of
+indexed pages, work in proportion to the whole, and are rare.
 """
 
 import select
