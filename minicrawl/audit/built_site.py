@@ -40,6 +40,11 @@ class BuiltSite:
                 return name.relative_to(self._folder)
         return None
 
+    def location(self, url: str) -> str:
+        """Return the relative URI of the file of a page, or of the one that is missing."""
+        path = self.file_of(url) or unquote(url.removeprefix(self.base)) or "index.html"
+        return quote(str(path))
+
     def markdown(self) -> list[str]:
         files = [file for file in sorted(self._folder.rglob("*.md")) if file.is_file()]
         return [f"{self.base}{quote(str(file.relative_to(self._folder)))}" for file in files]

@@ -128,8 +128,7 @@ def audit(
         progress("pages") as advance,
         findings.audited(store, names, host, advance, ignores, rendered) as result,
     ):
-        file_of = str if built is None else lambda url: str(built.file_of(url) or url)
-        whole = replace(result, file_of=file_of)
+        whole = result if built is None else replace(result, file_of=built.location)
         change = None
         if baseline is not None:
             change = whole.since(findings.read_baseline(baseline, whole))

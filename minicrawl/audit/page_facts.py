@@ -141,7 +141,7 @@ class _Page:
         self._note(
             noindex_header=any(one.noindex for one in robots),
             nofollow=any(one.nofollow for one in robots),
-            refresh=_is_redirect(headers.get("refresh", "")),
+            refresh="url" in headers.get("refresh", "").lower(),
             compressed=any(one in headers.get("content-encoding", "") for one in _CODINGS),
             cached=any(name in headers for name in _FRESH),
             hsts="strict-transport-security" in headers,
@@ -276,7 +276,7 @@ class _Page:
         self._note(
             viewport=name == "viewport",
             charset="charset" in said or pragma == "content-type",
-            refresh=pragma == "refresh" and _is_redirect(content),
+            refresh=pragma == "refresh" and "url" in content.lower(),
             csp=pragma == "content-security-policy",
         )
         declared = parse_content_type(content)[1] if pragma == "content-type" else ""
@@ -321,10 +321,6 @@ _RARE = {"a": ("nofollow", "sess", "sid="), "button": ("formaction",), "input": 
 _LOADS = ("img", "iframe", "source", "video", "audio", "embed", "object")
 _LOADED = ("src", "data", "poster")
 """Attributes of these tags whose URL browsers load; `srcset` has several."""
-
-
-def _is_redirect(refresh: str) -> bool:
-    return "url" in refresh.lower()
 
 
 _ALT = re.compile(rf"<img{STOP}({ATTRIBUTES})>", re.IGNORECASE | re.ASCII)

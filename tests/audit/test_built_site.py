@@ -56,6 +56,19 @@ def test_a_folder_answers_as_static_hosts_do(
     assert text in body.decode()
 
 
+@pytest.mark.parametrize(
+    ("path", "uri"),
+    [("beds", "beds.html"), ("gone", "gone"), ("red%20bed", "red%20bed.html"), ("", "index.html")],
+)
+def test_a_location_is_a_relative_uri_even_of_a_missing_page(
+    tmp_path: Path, path: str, uri: str
+) -> None:
+    """Services refuse a whole SARIF file with another scheme, or with a space."""
+    for name in ("beds.html", "red bed.html"):
+        (tmp_path / name).write_text("a")
+    assert BuiltSite(tmp_path, BASE).location(f"{BASE}{path}") == uri
+
+
 def test_other_hosts_and_folders_are_missing(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("a")
     for url in ("https://other.example/docs/", "https://garden.example/"):
