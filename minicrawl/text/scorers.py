@@ -49,12 +49,7 @@ def language(arguments: str) -> Scorer:
 def media_type(arguments: str) -> Scorer:
     """Value pages of these media types as 1; * stands for any characters."""
     patterns = _listed(arguments, "type:application/pdf")
-
-    def score(page: PageRead) -> float:
-        name = _media_type(page)
-        return float(any(fnmatchcase(name, pattern) for pattern in patterns))
-
-    return score
+    return lambda page: float(any(fnmatchcase(_media_type(page), one) for one in patterns))
 
 
 def url(arguments: str) -> Scorer:
