@@ -17,7 +17,7 @@ count, neither in names nor in short texts: post-17, 4,032 messages.
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 
 from minicrawl.text import hints
 from minicrawl.text.boxes import Box, runs
@@ -64,8 +64,9 @@ def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
     """Ignore that posts, what is around them, and what has most of one, are named as frames."""
     if sum(boxes[post.start].worth for post in posts) < _NEARLY_ALL * boxes[0].worth:
         return
-    first = posts[0].start
-    around = [box for at, box in enumerate(boxes) if at <= first < at + box.size]
+    starts = {post.start for post in posts}
+    before = [0, *accumulate(at in starts for at in range(len(boxes)))]
+    around = [box for at, box in enumerate(boxes) if before[at + box.size] > before[at]]
     inside = [
         boxes[at]
         for post in posts
