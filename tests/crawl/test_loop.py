@@ -693,12 +693,11 @@ def test_pages_of_a_long_sitemap_become_known_in_blocks(path: Path) -> None:
     listed = "".join(f"<url><loc>/{n}</loc></url>" for n in range(2 * LINKS_AT_ONCE + more))
     web = FakeWeb(
         {
-            f"{A}/robots.txt": text("Sitemap: /pages.xml"),
+            f"{A}/robots.txt": text("Sitemap: /pages.xml\nUser-agent: *\nAllow: /p\nDisallow: /"),
             f"{A}/pages.xml": text(f"<urlset>{listed}</urlset>"),
         },
-        elsewhere=html(),
     )
-    crawl(web, path, f"{A}/", sitemaps=True, pages=1)
+    crawl(web, path, f"{A}/", sitemaps=True)
     with reading(path) as connection:
         born = [
             row.step.born
