@@ -10,7 +10,7 @@ proxies, are not imported.
 import asyncio
 import resource
 import ssl
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from time import perf_counter
 from typing import TYPE_CHECKING, Self
 
@@ -34,7 +34,7 @@ from minicrawl.fetch.http.targets import ConnectTarget, Origin, Target, target
 from minicrawl.fetch.outcome import read_response, with_cut_head, with_wire
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.name_servers import lookup_of
-from minicrawl.fetch.resolver.resolver import HostAndPort, Located, Resolver, unresolved
+from minicrawl.fetch.resolver.resolver import HostAndPort, Resolver, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
 from minicrawl.fetch.tls.contexts import TlsContexts
 from minicrawl.model import Failed, FetchResult, Refused, Request, Want, Wire
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     import httpx
 
 DEFAULT_ACCESS = Access()
-PlacesOf = Callable[[Origin], Awaitable[Located]]
 _KEPT_AT_LEAST_S, _KEPT_AT_MOST_S = 1.0, 15.0
 _KEPT_DELAYS = 4
 """Request delays for which an idle connection is kept. Many servers close one after 5 s; with the
@@ -97,7 +96,7 @@ class HttpFetcher:
             allow_private=network.allow_private,
         )
         pace = pace_of(politeness)
-        self._places_of: PlacesOf = self._resolver.places_of
+        self._resolver_of: Callable[[Origin], Resolver] = lambda _origin: self._resolver
         self._transport: Transport
         if transport:
             self._transport = HttpxTransport(transport)
@@ -109,7 +108,7 @@ class HttpFetcher:
                 from minicrawl.fetch.proxy.dialing import ProxyDialer
 
                 dialer = proxied = ProxyDialer(network, connector, contexts, lookup)
-                self._places_of = proxied.places_by(self._resolver)
+                self._resolver_of = proxied.resolvers(self._resolver)
             most, is_raw = network.max_head_bytes, network.raw_bodies
             self._transport = HttpClient(pace, dialer, max_head_bytes=most, is_raw=is_raw)
         # Below the logins: a request that is repeated with a login is signed anew.
@@ -217,5 +216,6 @@ class HttpFetcher:
         place = target(url)
         if place is None:
             return Refused(reason=State.ADDRESS, detail="neither http nor https")
-        places = await self._places_of(place.origin)
+        origin = place.origin
+        places = await self._resolver_of(origin).locate(origin.host, origin.port)
         return places if isinstance(places, Refused | Failed) else (place, places)

@@ -44,7 +44,6 @@ from minicrawl.wording import visible
 
 TERMS = StoreTerms(strip_marks=False, imported=True)
 
-
 NAMES_AT_ONCE, BIRTHS_AT_ONCE, VISITS_AT_ONCE = 10_000, 50_000, 5_000
 CHANGES_A_CHECKPOINT = 1_000_000
 _LARGEST_WEIGHT = 2**31

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.config import Network as NetworkSettings
-from minicrawl.config.values.kinds import ENVIRONMENT, InvalidValue
+from minicrawl.config.values.kinds import ENVIRONMENT, InvalidValue, ValueKind
 from minicrawl.config.values.networks import BYPASS, PROXY, hidden_login
 from minicrawl.errors import UsageError
 
@@ -73,7 +73,7 @@ def _of_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             continue
         if "://" not in url:
             url = f"http://{url}"
-        url = _read(url, written)
+        url = _read(PROXY, url, written)
         if prefix:
             yield name, prefix + url
         elif not specific:
@@ -97,7 +97,7 @@ def _in_file(file: Path) -> list[str]:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise UsageError(f"--proxy @{file}: {why}") from None
     proxies = [
-        _read(text, f"--proxy @{file}:{number}")
+        _read(PROXY, text, f"--proxy @{file}:{number}")
         for number, line in enumerate(lines, 1)
         if (text := line.strip()) and not text.startswith(_COMMENT)
     ]
@@ -106,11 +106,11 @@ def _in_file(file: Path) -> list[str]:
     return proxies
 
 
-def _read(url: str, place: str) -> str:
+def _read(kind: ValueKind, text: str, place: str) -> str:
     try:
-        return str(PROXY.read(url))
+        return str(kind.read(text))
     except InvalidValue as unfit:
-        raise UsageError(f"{place}={hidden_login(url)}: {unfit.wanted}") from None
+        raise UsageError(f"{place}={hidden_login(text)}: {unfit.wanted}") from None
 
 
 def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]:
@@ -120,7 +120,4 @@ def _bypass(texts: tuple[str, ...], environ: Mapping[str, str]) -> Iterator[str]
             continue
         name, value = _in_effect(_NO_PROXY, environ)
         for host in value.replace(",", " ").split():
-            try:
-                yield str(BYPASS.read(host))
-            except InvalidValue as unfit:
-                raise UsageError(f"{name}={host}: {unfit.wanted}") from None
+            yield _read(BYPASS, host, name)

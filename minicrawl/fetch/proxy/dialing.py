@@ -14,7 +14,7 @@ missing or wrong stops the crawl.
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
 from http import HTTPStatus
@@ -34,7 +34,7 @@ from minicrawl.fetch.proxy.handshakes import ByteStream
 from minicrawl.fetch.proxy.proxies import Proxy, ProxyRoutes
 from minicrawl.fetch.resolver.lookups import Lookup
 from minicrawl.fetch.resolver.name_servers import lookup_of
-from minicrawl.fetch.resolver.resolver import Located, Resolver, stand_in, unresolved
+from minicrawl.fetch.resolver.resolver import Resolver, stand_in, unresolved
 from minicrawl.fetch.resolver.rules import ResolveRules
 from minicrawl.fetch.tls.contexts import TlsContexts
 from minicrawl.fetch.tls.layer import TlsServer
@@ -108,15 +108,15 @@ class ProxyDialer(Dialer):
         if is_of_proxy and isinstance(way, ProxyWay) and way.forwards:
             raise handshakes.wants_login(way.proxy)
 
-    def places_by(self, resolver: Resolver) -> Callable[[Origin], Awaitable[Located]]:
-        """Return what finds the places of a host: a stand-in if a proxy resolves its name."""
+    def resolvers(self, resolver: Resolver) -> Callable[[Origin], Resolver]:
+        """Return what chooses the resolver of a host: of stand-ins if a proxy resolves its name."""
         by_name = resolver.with_lookup(unresolved)
 
-        def places_of(origin: Origin) -> Awaitable[Located]:
+        def resolver_of(origin: Origin) -> Resolver:
             is_far = any(proxy.resolves_names for proxy in self.routes.proxies_of(origin))
-            return (by_name if is_far else resolver).places_of(origin)
+            return by_name if is_far else resolver
 
-        return places_of
+        return resolver_of
 
     async def reach(self, proxy: Proxy) -> ByteStream:
         """Return a connection to the proxy itself, after a SOCKS login. Errors are proxy faults."""

@@ -14,12 +14,12 @@ import asyncio
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
 from itertools import chain, zip_longest
 
-from minicrawl.fetch.http.targets import ConnectTarget, Origin, target
+from minicrawl.fetch.http.targets import ConnectTarget, target
 from minicrawl.fetch.resolver.addresses import is_public
 from minicrawl.fetch.resolver.lookups import Lookup, LookupAnswer, NoSuchName
 from minicrawl.fetch.resolver.rules import ResolveRules
@@ -126,9 +126,6 @@ class Resolver:
             trusted_hosts=self._trusted,
             allow_private=self._allow_private,
         )
-
-    def places_of(self, origin: Origin) -> Awaitable[Located]:
-        return self.locate(origin.host, origin.port)
 
     async def locate(self, host: str, port: int) -> Located:
         """Return the places to try for a host, or the refusal or failure if there are none."""
