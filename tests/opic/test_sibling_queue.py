@@ -95,10 +95,11 @@ MODULES = (by_group, eligible_items, group_queue, sibling_members)
 
 @contextmanager
 def small_rankings(few_members: int, **more: int) -> Iterator[None]:
-    """Rank two members of a group with more than these; with few, hosts are large soon."""
+    """Rank two members of a group with more than these; with 0, hosts are large, keyed by arrays."""
     large = 64 if few_members else 2
     with pytest.MonkeyPatch.context() as patch:
-        values = {"FEW_MEMBERS": few_members, "_RANKED": 2, "_LARGE": large, **more}
+        few = {"FEW_MEMBERS": few_members, "FEW": few_members}
+        values = {**few, "_RANKED": 2, "_LARGE": large, **more}
         for name, value in values.items():
             having = [module for module in MODULES if hasattr(module, name)]
             assert having, name

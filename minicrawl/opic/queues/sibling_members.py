@@ -21,7 +21,7 @@ NOBODY = 0xFFFFFFFF
 """Stands for the best member if no member may be taken."""
 _RANKED, _MOST_RANKED, _MOST_LISTS = 16, 64, 256
 """Members of a large group that are ranked at first, and at most; most rankings that are kept."""
-FEW_MEMBERS = 16
+FEW_MEMBERS = 32
 """Up to this number a loop is faster than arrays."""
 
 Ranked = list[tuple[float, int]]
