@@ -95,7 +95,7 @@ MODULES = (by_group, eligible_items, group_queue, sibling_members)
 
 @contextmanager
 def small_rankings(few_members: int, **more: int) -> Iterator[None]:
-    """Rank two members of a group with more than these; with 0, hosts are large, keyed by arrays."""
+    """Rank two members of a group with more than these; with 0, hosts are large, with arrays."""
     large = 64 if few_members else 2
     with pytest.MonkeyPatch.context() as patch:
         few = {"FEW_MEMBERS": few_members, "FEW": few_members}
