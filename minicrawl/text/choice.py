@@ -220,12 +220,12 @@ def mark_own_story(boxes: list[Box], title: str) -> bool:
 def _siblings(boxes: list[Box]) -> Iterator[list[Box]]:
     """Yield siblings that begin with a heading of one level; the first may have all as sections."""
     least = _OF_STORY * boxes[0].letters
-    for box in boxes:
+    for box in (one for one in boxes if one.letters >= _FEWEST_STORIES * least):
         stories = defaultdict[tuple[str, str], list[Box]](list)
-        for child in box.boxes:
+        for child in (one for one in box.boxes if one.tag and one.letters >= least):
             head = (inner.tag for inner in islice(preorder(child), _HEAD))
             level = next((tag for tag in head if tag in hints.HEADINGS), "")
-            if level and child.tag and child.letters >= least:
+            if level:
                 stories[child.tag, level].append(child)
         for (_, level), some in stories.items():
             if len(some) >= _FEWEST_STORIES:
