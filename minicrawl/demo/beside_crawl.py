@@ -44,12 +44,13 @@ class Demo(Companion):
 def _is_of_a_demo(store: Path) -> bool:
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
+    from minicrawl.store.trouble import reporting_damage
 
     if not store.is_file():
         return False
-    with reading(store) as connection:
+    with reading(store) as connection, reporting_damage(store):
         command = tables.counters(connection).get(tables.COMMAND)
-    return "--demo" in shlex.split(str(command or ""))
+        return "--demo" in shlex.split(str(command or ""))
 
 
 @contextmanager
