@@ -33,7 +33,7 @@ class Demo(Companion):
         if given["demo_pages"] and not given["demo"] and cluster != "demo":
             raise click.UsageError("--demo-pages needs --demo")
         if not (given["demo"] or given["fresh"] or cluster) and _is_of_a_demo(store):
-            raise click.UsageError(f"{store} is of the demo web: add --demo")
+            raise click.UsageError(f"{store} is of the demo web: only `crawl --demo` reads it")
 
     def own_web(self, request: CrawlRequest) -> AbstractContextManager[OwnWeb] | None:
         if not request.given["demo"]:

@@ -181,8 +181,9 @@ class TestKeptSettings:
     def test_the_store_of_a_demo_is_resumed_with_the_demo_alone(self, capsys: Captured) -> None:
         demo = ["crawl", "--demo", "--demo-pages", "100", "--pages", "1", "-q"]
         assert main([*demo, "--store", "demo.db"]) == 0
-        line = refusal(capsys, "crawl", "--pages", "2", "--store", "demo.db")
-        assert "demo.db is of the demo web: add --demo" in line
+        for command in ("crawl", "update"):
+            line = refusal(capsys, command, "--store", "demo.db")
+            assert "demo.db is of the demo web: only `crawl --demo` reads it" in line
 
 
 def keep(path: Path, settings: object) -> None:

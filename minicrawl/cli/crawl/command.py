@@ -394,11 +394,13 @@ def update(
     order = replace(settings.order, watch=watch)
     again = replace(loaded, settings=replace(settings, order=order))
     command = shlex.join([PROGRAM, "update", *_without_secrets(context.meta[_ARGUMENTS])])
+    no_options = {str(option.name): None for option in crawl.params} | {"seeds": ()}
+    request = CrawlRequest(again, no_options, command)
+    _refuse_conflicts(request)
     with ExitStack() as stack:
-        given = {"seeds": (), "fresh": False, "sink": None}
         # The store keeps the command of the crawl itself, and its limits.
-        crawl = _open_crawl(CrawlRequest(again, given, command), None, None, stack)
-        session = Session(crawl, RunOptions(kind="update", resume=command, quiet=quiet))
+        options = RunOptions(kind="update", resume=command, quiet=quiet)
+        session = Session(_open_crawl(request, None, None, stack), options)
         session.run()
         _show_changes(store, session.not_requested, as_json=as_json)
         session.fail_without_success()
