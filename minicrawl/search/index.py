@@ -321,7 +321,7 @@ class SearchIndex:
         return self._hits(self._query(query, FieldWeights(), is_exact=True), count)
 
     def newest(self, query: Query, count: int) -> list[Hit]:
-        """Return the pages that have all words in their exact form, the latest changed first."""
+        """Return pages read that have all words in their exact form, the latest changed first."""
         every = self._query(query, FieldWeights(), is_exact=True)
         return self._hits(every, count, "at")
 
@@ -341,9 +341,11 @@ class SearchIndex:
             hits = self.searcher.search(query, count, count=False, order_by_field=order_by).hits
             addresses = [address for _, address in hits]
             pages = self.searcher.fast_field_values("page", addresses)
+        # Ordered by a field, hits have its value as their score: None without a value.
         return [
             Hit(int(page or 0), score, address)
             for page, (score, address) in zip(pages, hits, strict=True)
+            if score is not None
         ]
 
 

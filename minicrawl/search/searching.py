@@ -169,7 +169,7 @@ class Finder:
         return [f"{before}{word}" for word, _ in words_counted]
 
     def newest(self, text: str, count: int) -> list[Result]:
-        """Return the pages with all words of a query, the latest changed first."""
+        """Return the pages read that have all words of a query, the latest changed first."""
         query = parse(text)
         sought, request = self._sought(query), SearchRequest()
         hits = self._index.newest(query, count)

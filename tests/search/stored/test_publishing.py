@@ -90,6 +90,17 @@ def test_a_feed_has_the_pages_that_match_the_latest_first(store: Path) -> None:
     assert refused.status_code == 422
 
 
+def test_a_feed_leaves_out_pages_that_are_known_only_by_links(tmp_path: Path) -> None:
+    page = "<title>Quay</title><p>the harbour <a href=/unread>an unread harbour</a>"
+    linked = indexed(tmp_path / "crawl.db", {"http://a.example/": page})
+    (search,) = asked_of(PublicSearch(linked, BASE), "/search.json?q=harbour")
+    assert len(search.json()["results"]) == 2
+    (feed,) = asked_of(PublicSearch(linked, BASE), "/feed.xml?q=harbour")
+    assert [item.findtext("title") for item in ElementTree.fromstring(feed.text).iter("item")] == [
+        "Quay"
+    ]
+
+
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return indexed(tmp_path_factory.mktemp("public") / "crawl.db", PAGES)
