@@ -311,6 +311,7 @@ BROKEN_POINTS = {
     "ranks": {"short": "rank", "raises": "no_rank", "pagerank": "no_rank"},
     "orders": {"no-array": "no_context", "no-keys": "NoKeys"},
     "sinks": {"no-context": "no_context", "no-function": "no_function"},
+    "stored": {"late": "picky"},
 }
 
 
@@ -340,6 +341,7 @@ class TestFaultsOfAPackage:
             ("crawl http://a.example --strategy no-array -q --store NEW", "order 'no-array' "),
             ("crawl http://a.example --strategy no-keys -q --store NEW", "NoKeys has 0 keys for 1"),
             ("crawl --demo --demo-pages 100 --scope picky -q --store NEW", "ValueError: too late"),
+            ("status --stored --store STORE", "ValueError: too late"),
             ("crawl http://a.example --sink no-context:", "sink 'no-context' "),
             ("crawl http://a.example --sink no-function:", "sink 'no-function' "),
         ],

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from minicrawl import ext
 from minicrawl.errors import DamagedStore, NoRoom, StoreError
 
 NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -54,10 +55,12 @@ def translating_derived_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reporting_damage(path: Path) -> Iterator[None]:
-    """Convert errors from invalid values into a `StoreError`."""
+    """Convert errors from invalid values into a `StoreError`, except those of a package's code."""
     try:
         yield
     except NONSENSE as error:
+        if ext.culprit(error) is not None:
+            raise
         raise StoreError(
             f"{path} is damaged ({error}): run `minicrawl check` for details"
         ) from error
