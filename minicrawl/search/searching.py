@@ -137,7 +137,7 @@ class Finder:
 
     def answer(self, text: str, request: SearchRequest) -> Answered:
         """Return the best pages for a query as it was typed, or as it was probably meant."""
-        meant = respelt(text, self._meant)
+        meant = text if self._pinned(parse(text)) else respelt(text, self._meant)
         more_usual = respelt(
             meant,
             lambda words: [vocabulary.more_usual(word, self._index) or word for word in words],
@@ -194,8 +194,7 @@ class Finder:
     def find(self, query: Query, request: SearchRequest) -> list[Result]:
         query, end = self._with_synonyms(query), request.offset + request.count
         results = self._folded(query, request)
-        urls = self._pins.get(" ".join(query.words), ()) if query.is_plain else ()
-        hits = [hit for hit in map(self._index.at_url, urls) if hit is not None]
+        hits = [hit for hit in map(self._index.at_url, self._pinned(query)) if hit is not None]
         sought = self._sought(query) if hits else Sought(())
         pinned = [(self._judged(hit, sought, request), 0) for hit in hits]
         if pinned:
@@ -208,6 +207,9 @@ class Finder:
             for place, ((stored, score), folded) in enumerate(results[:end])
             if place >= request.offset
         ]
+
+    def _pinned(self, query: Query) -> Sequence[str]:
+        return self._pins.get(" ".join(query.words), ()) if query.is_plain else ()
 
     def _result(
         self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool = False

@@ -29,6 +29,7 @@ synonyms = [["TV", "television", "电视"], ["ci", "continuous integration"]]
 "lost Harbour" = ["http://a.example/screen", "http://a.example/gone"]
 "New York, New York" = ["http://a.example/screen"]
 "搜索引擎" = ["http://a.example/screen"]
+"televisian" = ["http://a.example/joined"]
 """
 
 
@@ -76,6 +77,14 @@ def test_a_pinned_page_comes_first_for_its_query_only(folder: Path) -> None:
         assert (first.entry.url, first.is_pinned) == ("http://a.example/screen", True)
     assert found(folder, "lost harbour lang:de") == []
     assert Finder(folder).find(parse("lost harbour"), SearchRequest(offset=1)) == []
+
+
+def test_a_pinned_query_is_answered_as_typed_even_if_no_page_has_its_words(folder: Path) -> None:
+    assert Finder(folder).answer("televisian", SearchRequest()).instead == "television"
+    folder.with_name(f"{folder.name}.toml").write_text(CURATED)
+    answered = Finder(folder).answer("televisian", SearchRequest())
+    assert answered.instead == ""
+    assert [one.entry.url for one in answered.results] == ["http://a.example/joined"]
 
 
 @pytest.mark.parametrize(
