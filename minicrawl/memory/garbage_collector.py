@@ -47,7 +47,7 @@ RARE_GARBAGE_COLLECTION = RareGarbageCollection()
 
 
 def load_modules_quickly() -> None:
-    """Make searches rare in a process that begins to load its modules, a tenth of its start."""
+    """Make searches rare in a process that begins to load its modules: a twentieth of its start."""
     gc.set_threshold(_WHILE_LOADING)
 
 
