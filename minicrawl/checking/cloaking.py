@@ -93,7 +93,7 @@ def _answer(url: str, result: FetchResult | State) -> PageAnswer:
         case State.ROBOTS:
             return PageAnswer(None, url, "robots.txt forbids it")
         case State():
-            return PageAnswer(None, url, result.label)
+            return PageAnswer(None, url, f"{result.label}: {result.row.means}")
         case Response(status=status, headers=headers, body=body):
             _, charset = parse_content_type(headers.get("content-type"))
             markup, _ = decode(body, charset)
@@ -105,8 +105,7 @@ def _answer(url: str, result: FetchResult | State) -> PageAnswer:
                 varies="user-agent" in headers.get("vary", "").lower(),
             )
         case Refused(state, detail, status) | Failed(state, detail, status):
-            why = f"{state.label}: {detail}" if detail else state.label
-            return PageAnswer(status, url, why)
+            return PageAnswer(status, url, f"{state.label}: {detail or state.row.means}")
         case Moved(status=status):
             return PageAnswer(status, url, "too many redirects, or one to no URL")
         case _:

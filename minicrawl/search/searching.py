@@ -136,12 +136,17 @@ class Finder:
         return _modified_ns(folder) != self._modified
 
     def answer(self, text: str, request: SearchRequest) -> Answered:
-        """Return the best pages for a query as it was typed, or as it was probably meant."""
-        meant = text if self._pinned(parse(text)) else respelt(text, self._meant)
-        more_usual = respelt(
-            meant,
-            lambda words: [vocabulary.more_usual(word, self._index) or word for word in words],
-        )
+        """Return the best pages for a query as it was typed, or as it was probably meant.
+
+        A query with pins was meant as it was typed.
+        """
+        meant = more_usual = text
+        if not self._pinned(parse(text)):
+            meant = respelt(text, self._meant)
+            more_usual = respelt(
+                meant,
+                lambda words: [vocabulary.more_usual(word, self._index) or word for word in words],
+            )
         query = parse(meant)
         return Answered(
             self.find(query, request),

@@ -83,7 +83,7 @@ def test_a_pinned_query_is_answered_as_typed_even_if_no_page_has_its_words(folde
     assert Finder(folder).answer("televisian", SearchRequest()).instead == "television"
     folder.with_name(f"{folder.name}.toml").write_text(CURATED)
     answered = Finder(folder).answer("televisian", SearchRequest())
-    assert answered.instead == ""
+    assert answered.instead == answered.suggestion == ""
     assert [one.entry.url for one in answered.results] == ["http://a.example/joined"]
 
 
