@@ -1,4 +1,4 @@
-"""Settles turns: looks up what an outcome is about, plans the end, and posts one step.
+"""Settles turns: looks up what an outcome is about, plans the ending, and posts one step.
 
 Laws: a turn ends with exactly one step of its page, or the page waits again. Of pages with the same
 content, one is the original and the others stand for it. If a page redirected because it lacked a
@@ -8,7 +8,7 @@ chain   consecutive redirects that led to a page
 """
 
 from collections.abc import Sequence
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from minicrawl.config import Settings
 from minicrawl.crawl.admission.scope import ScopeGate
@@ -38,6 +38,18 @@ _COPIES = (State.ALIAS, State.TWIN)
 """States of pages that recommend nobody."""
 MOST_REDIRECTS = 10
 """Most redirects in a row. Browsers follow 20, but a chain of five is a mistake already."""
+
+
+class Ending(NamedTuple):
+    """How a turn ends: the step of its page, which bears the `new` pages, and the new state."""
+
+    step: Step
+    end: TurnEnd
+    new: Sequence[int] = ()
+    value: int | None = None
+    """Value of the page by the program's scorer, if any."""
+    lesser: PageId | None = None
+    """Page with the same content that was the original, and is an alias of this one from now on."""
 
 
 class Settler:
@@ -75,52 +87,55 @@ class Settler:
         self._recorder.note_time(today)
         match outcome:
             case WasRead():
-                return self._read(turn, outcome, today)
+                ending = self._reading(turn, outcome, today)
             case Redirects():
-                return self._redirect(turn, outcome)
+                ending = self._redirect(turn, outcome)
             case GivenUp(state=state, reason=reason):
-                return self._post(Step(StepKind.DEAD_END, turn.page), TurnEnd(state, reason))
+                ending = Ending(Step(StepKind.DEAD_END, turn.page), TurnEnd(state, reason))
             case NotModified():
                 return self._confirm(turn.page, today)
             case Retry():
                 return None
             case _:
                 assert_never(outcome)
+        self._post(ending)
+        if ending.lesser is not None:
+            self._make_alias(ending.lesser, turn.page)
+        return ending.end
 
     def close(self, page: PageId, state: State) -> None:
         """Close a page as a dead end: its cash goes to the virtual page."""
-        self._post(Step(StepKind.DEAD_END, page), TurnEnd(state))
+        self._post(Ending(Step(StepKind.DEAD_END, page), TurnEnd(state)))
 
     def fold(self, page: PageId, url: str) -> None:
         """Make the page a twin of another URL, by a rule about such URLs and without a request."""
         target, new = self._meet(page, url, ())
         step = Step(StepKind.FORWARD, page, len(new), Spending([target]))
-        self._post(step, TurnEnd(State.TWIN), new)
+        self._post(Ending(step, TurnEnd(State.TWIN), new))
 
-    def _post(
-        self, step: Step, end: TurnEnd, new: Sequence[int] = (), value: int | None = None
-    ) -> TurnEnd:
-        """Post the step of a page, which bears the `new` pages, and let the traps learn from it."""
+    def _post(self, ending: Ending) -> None:
+        """Post the step of a page, and let the traps learn from it."""
+        step, (state, *_), new, value, _ = ending
         page, links, copies = step.page, step.spending.links, self._traps.copies
         is_first = self._frontier.state[page] == State.UNREAD
         self.poster.reopened.discard(page)
-        plans = self.poster.post(step, end.state, new, value)
-        if links and is_first and end.state not in _COPIES:
+        plans = self.poster.post(step, state, new, value)
+        if links and is_first and state not in _COPIES:
             self._traps.paid(page, plans, links)
         if step.kind is StepKind.FORWARD:
             copies.note_copy(page, links[0])
         else:
             copies.forget_copy(page)
-        return end
 
-    def _read(self, turn: Turn, outcome: WasRead, today: float) -> TurnEnd:
-        page, parsed, copies = turn.page, outcome.parsed, self._traps.copies
+    def _reading(self, turn: Turn, outcome: WasRead, today: float) -> Ending:
+        """Plan the ending of a page that was read, and let contents and traps learn from it."""
+        page, parsed = turn.page, outcome.parsed
         recorder, depth = self._recorder, self._frontier.urls.depth[turn.page]
         has_changed = self.contents.describe(page, outcome.response, parsed, today)
         original = self.contents.find_or_add(page, parsed)
         self.script_made += (parsed.scripting or NO_SCRIPTS).kind is ScriptKind.SHELL
         is_barren = self._traps.read(page, turn.lease.url, parsed, original)
-        is_better = original is not None and copies.is_better(page, original)
+        is_better = original is not None and self._traps.copies.is_better(page, original)
         canonical: int | None = None
         new: list[int] = []
         is_copy = original is not None and not is_better
@@ -143,31 +158,33 @@ class Settler:
         state, target = plan_of_reading(
             page, original, canonical, is_better=is_better, leads_back=leads_back
         )
-        end = TurnEnd(state, has_changed=has_changed)
         if state is State.FETCHED:
-            spending = self._shares.spending(turn.lease.url, meeting.pages, parsed)
             if parsed.written:
                 recorder.keep_written(page, meeting.pages, parsed.written)
-            step = Step(StepKind.VISIT, page, len(new), spending)
-            self._post(step, end, new, parsed.value)
+            kind, value = StepKind.VISIT, parsed.value
+            spending = self._shares.spending(turn.lease.url, meeting.pages, parsed)
         else:
             if state is State.ALIAS:
                 self._note_mirror(page, target)
+            kind, value = StepKind.FORWARD, None
             links = sorted(set(meeting.pages))
             spending = self._without_cash(target, links, self_link=parsed.self_link)
-            self._post(Step(StepKind.FORWARD, page, len(new), spending), end, new)
-        if original is not None and is_better:
-            self.contents.replace(original, page, parsed.content)
-            copies.swap(page, original)
-            # The former original becomes an alias of the page, to which it hands over its cash.
-            is_original = self._frontier.state[original] == State.FETCHED
-            if is_original and not self._books.leads_to(page, original):
-                self._note_mirror(original, page)
-                last = self._frontier.spendings.of(original)
-                spending = self._without_cash(page, last.links, self_link=last.self_link)
-                handing = Step(StepKind.FORWARD, original, 0, spending, 1)
-                self._post(handing, TurnEnd(State.ALIAS))
-        return end
+        lesser = original if is_better else None
+        if lesser is not None:
+            self.contents.replace(lesser, page, parsed.content)
+        step, end = Step(kind, page, len(new), spending), TurnEnd(state, has_changed=has_changed)
+        return Ending(step, end, new, value, lesser)
+
+    def _make_alias(self, lesser: PageId, page: PageId) -> None:
+        """Let the former original of a content stand for the page, and hand over its cash."""
+        self._traps.copies.swap(page, lesser)
+        is_original = self._frontier.state[lesser] == State.FETCHED
+        if is_original and not self._books.leads_to(page, lesser):
+            self._note_mirror(lesser, page)
+            last = self._frontier.spendings.of(lesser)
+            spending = self._without_cash(page, last.links, self_link=last.self_link)
+            handing = Step(StepKind.FORWARD, lesser, 0, spending, 1)
+            self._post(Ending(handing, TurnEnd(State.ALIAS)))
 
     def _without_cash(self, target: PageId, links: Sequence[int], *, self_link: bool) -> Spending:
         """Return the spending of a page that stands for another: its links get no cash."""
@@ -190,12 +207,15 @@ class Settler:
         self.poster.replay([page])
         return TurnEnd(State(self._frontier.state[page]))
 
-    def _redirect(self, turn: Turn, outcome: Redirects) -> TurnEnd:
-        """Settle a redirect. A chain that is too long ends here: its next target stays unknown."""
+    def _redirect(self, turn: Turn, outcome: Redirects) -> Ending:
+        """Plan the end of a redirect. A chain that is too long ends here: its next target stays
+        unknown.
+        """
         page, chain, hops = turn.page, turn.chain, turn.chain.hops + 1
+        dead_end = Step(StepKind.DEAD_END, page)
         if hops > MOST_REDIRECTS:
             why = f"more than {MOST_REDIRECTS} redirects in a row"
-            return self._post(Step(StepKind.DEAD_END, page), TurnEnd(State.BAD_REDIRECT, why))
+            return Ending(dead_end, TurnEnd(State.BAD_REDIRECT, why))
         target, new = self._meet(page, outcome.target, outcome.originals)
         self._traps.redirected(page, turn.lease.url, hops, new)
         led_to: tuple[int, ...] = ()
@@ -206,8 +226,7 @@ class Settler:
                 target=State(self._frontier.state[target]),
             )
             if reason is not None:
-                end = TurnEnd(State.BAD_REDIRECT, reason)
-                return self._post(Step(StepKind.DEAD_END, page), end)
+                return Ending(dead_end, TurnEnd(State.BAD_REDIRECT, reason))
             led_to = self._ask_again(page, target, chain)
         elif new or self._frontier.state[target] == State.UNREAD:
             led_to = (target,)
@@ -215,7 +234,7 @@ class Settler:
             self._traps.vouch(target)
             self.gate.widen(outcome.target)
         step = Step(StepKind.FORWARD, page, len(new), Spending([target]))
-        return self._post(step, TurnEnd(State.MOVED, "", led_to), new)
+        return Ending(step, TurnEnd(State.MOVED, "", led_to), new)
 
     def _ask_again(self, page: PageId, target: PageId, chain: RedirectChain) -> tuple[int, ...]:
         """Reopen the pages of a chain that began without cookies, as `page` leads back to `target`.
