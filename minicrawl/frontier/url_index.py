@@ -77,8 +77,10 @@ class UrlIndex:
         return len(self._slots)
 
     def add(self, urls: PagesByUrl) -> None:
-        """Add pages with new URLs, whose ids follow each other."""
-        self._slots.put_each(map(self._code_of, urls), next(iter(urls.values())))
+        """Add pages with new URLs."""
+        put = self._slots.put
+        for url, page in urls.items():
+            put(self._code_of(url), page)
         self._unknown.difference_update(urls)
         self.remember(urls)
 
@@ -116,39 +118,27 @@ class UrlIndex:
         if self._unknown.issuperset(urls):  # as of a page whose links were looked up just before
             return {}, {}
         known: dict[str, int] = {}
-        from_old: dict[str, int] = {}
-        unsure: list[str] = []
+        older: dict[str, int] = {}
+        candidates: dict[str, list[int]] = {}
         young, old, unknown = self._young, self._old, self._unknown
         for url in urls:
             if url in young:
                 known[url] = young[url]
             elif url in old:
-                from_old[url] = old[url]
-            elif url not in unknown:
-                unsure.append(url)
-        candidates: dict[str, list[int]] = {}
-        if unsure:
-            from_ring, candidates = self._find_by_hash(unsure)
-            from_old |= from_ring
-        if from_old:
-            self._use(from_old)
-            known |= from_old
-        return known, candidates
-
-    def _find_by_hash(self, urls: Sequence[str]) -> tuple[dict[str, int], dict[str, list[int]]]:
-        """Like `find_recent`, for URLs that are in neither dictionary."""
-        known: dict[str, int] = {}
-        candidates: dict[str, list[int]] = {}
-        unknown, find = self._unknown, self.recent.find
-        for url, pages in zip(urls, self._slots.matches_of(map(self._code_of, urls)), strict=True):
-            if not pages:
+                older[url] = old[url]
+            elif url in unknown:
+                continue
+            elif not (pages := self._slots.matches(self._code_of(url))):
                 unknown.add(url)
-            elif (page := find(pages, url)) is not None:
-                known[url] = page
+            elif (page := self.recent.find(pages, url)) is not None:
+                older[url] = page
             else:
                 candidates[url] = pages
         if len(unknown) >= self._generation:
             unknown.clear()
+        if older:
+            self._use(older)
+            known |= older
         return known, candidates
 
     def _use(self, urls: PagesByUrl) -> None:
