@@ -60,6 +60,7 @@ REFUSED = {
     f"crawl a.example --cluster {NOBODY} --dry-run": "--dry-run is for a crawl on one machine",
     "crawl http://a.example --cluster nats://east": "east is another machine, and no credentials",
     "top --cluster nats://east": "--insecure east",
+    f"crawl a.example --cluster {NOBODY} --deterministic": "--deterministic is for a crawl on one",
     f"crawl a.example --cluster {NOBODY} --fresh": "--fresh is for a crawl on one machine",
     f"crawl a.example --cluster {NOBODY} --verbose": "minicrawl export requests.log",
     f"crawl a.example --cluster {NOBODY} --metrics 127.0.0.1:9": "minicrawl dashboard --cluster",

@@ -37,7 +37,11 @@ from minicrawl.cluster.servers import (
     local_servers,
     server_program,
 )
-from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
+from minicrawl.cluster.shared_settings import (
+    refuse_what_needs_one_machine,
+    settings_of_node,
+    workers_of_node,
+)
 from minicrawl.cluster.terms import start_or_join, state_of
 from minicrawl.config import Loaded
 from minicrawl.config.parts import DEMO_PAGES
@@ -53,6 +57,7 @@ LINE_EVERY_S = 10.0
 
 
 def crawl_in_cluster(request: CrawlRequest) -> None:
+    refuse_what_needs_one_machine(request.loaded.settings)  # whether or not servers can be reached
     shown = ClusterDisplay(is_quiet=request.given["quiet"])
     with ExitStack() as stack:
         named = request.given["seeds"]
