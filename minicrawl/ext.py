@@ -291,11 +291,11 @@ def culprit(error: BaseException) -> str | None:
     return None
 
 
-def required(group: str, name: str, what: str) -> object:
+def required(group: str, name: str, noun: str) -> object:
     """Return the object of this name; raise UsageError if no installed package has it."""
     point = entry_points(group).get(name)
     if point is None:
-        raise UsageError(f"{what} {name!r} is unknown: install the package that defines it")
+        raise UsageError(f"{noun} {name!r} is unknown: install the package that defines it")
     return point.load()
 
 

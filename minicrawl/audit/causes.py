@@ -171,8 +171,8 @@ def by_name(scope: str, named: Callable[[AuditedSite], Iterable[tuple[str, int]]
         targets = list(sources)
         yield Causes(
             scope,
-            np.array([len(some) for some in sources.values()], np.int64),
-            pages[np.array([min(some) for some in sources.values()], np.int64)],
+            np.array([len(ranks) for ranks in sources.values()], np.int64),
+            pages[np.array([min(ranks) for ranks in sources.values()], np.int64)],
             lambda at: [targets[place] for place in at.tolist()],
         )
 

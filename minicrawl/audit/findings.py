@@ -167,8 +167,8 @@ class SiteAudit:
             is_named = causes.scope in ("link", "file")
             place = place_of(markup, url, check.name, target if is_named else "", check.by.fact)
             beside = target if causes.scope == "element" else place_beside(check.name)
-            what = check.name, causes.scope, target, check.remedy
-            named.append(Cause(check.severity, -pages, *what, url, place or beside))
+            issue = check.name, causes.scope, target, check.remedy
+            named.append(Cause(check.severity, -pages, *issue, url, place or beside))
         return named
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:

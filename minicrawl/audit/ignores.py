@@ -51,4 +51,4 @@ def patterns(ignores: Sequence[Ignore], today: date) -> dict[str, re.Pattern[str
     for ignore in ignores:
         if ignore.until >= today:
             by_issue[ignore.issue].append(ignore.pattern)
-    return {issue: re.compile("|".join(some)) for issue, some in by_issue.items()}
+    return {issue: re.compile("|".join(patterns)) for issue, patterns in by_issue.items()}

@@ -173,7 +173,7 @@ def _is_in_another(lang: str, words: Sequence[str]) -> bool:
     if declared not in _USUAL_WORDS or len(sample) < _FEWEST_WORDS:
         return False
     counts = Counter(sample)
-    usual = {code: sum(map(counts.__getitem__, some)) for code, some in _USUAL_WORDS.items()}
+    usual = {code: sum(map(counts.__getitem__, common)) for code, common in _USUAL_WORDS.items()}
     least = max(_LEAST_USUAL * len(sample), _MUCH_MORE_USUAL * usual[declared])
     return max(usual.values()) > least
 

@@ -82,8 +82,8 @@ def place_beside(issue: str) -> str:
 def _named_at(markup: str, url: str, target: str) -> int | None:
     """Return where the page names a URL, or the style that names it."""
     target, _, style = target.partition(" in ")
-    wanted = style or target
-    page, _, name = wanted.partition("#")
+    reference = style or target
+    page, _, name = reference.partition("#")
     for count, named in enumerate(_NAMES_URL.finditer(markup)):
         if count > _MOST_NAMED:
             break

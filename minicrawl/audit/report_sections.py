@@ -87,7 +87,7 @@ def _tiles(
         if finding.check.severity == ERROR:
             has_error[finding.pages] = True
     was_read = audit.site.own & audit.site.was_read
-    total, sound = (int(np.count_nonzero(some)) for some in (was_read, was_read & ~has_error))
+    total, sound = (int(np.count_nonzero(pages)) for pages in (was_read, was_read & ~has_error))
     share = f"{sound / total:.0%}" if total else "–"
     yield Tile("pages without errors", share, f"{sound:,} of {total:,}", "good")
     for severity, name, means, tone in _TILES:

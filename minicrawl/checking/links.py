@@ -211,8 +211,8 @@ class _Styles:
         (url, _), (base, result) = hops[0], hops[-1]
         if not isinstance(result, Response):
             return
-        first, *others = (self._needed.get(url) or self.found[url]).values()
-        pages = sum(others, first)
+        first, *more = (self._needed.get(url) or self.found[url]).values()
+        pages = sum(more, first)
         read = partial(style_targets, url=base, content_type=result.headers.get("content-type"))
         for target, kind in await self._reader.read(read, result, base) or ():
             if kind == "style":

@@ -173,11 +173,11 @@ def _alike(signatures: Signatures) -> dict[int, set[tuple[float, int]]]:
     likes: dict[int, set[tuple[float, int]]] = defaultdict(set)
     for begin in range(0, PLACES, _BAND):
         keys = np.ascontiguousarray(signatures[:, begin : begin + _BAND]).view(np.uint32).ravel()
-        for ones, others in _pairs(keys):
-            alike = likeness(signatures[ones], signatures[others])
+        for firsts, seconds in _pairs(keys):
+            alike = likeness(signatures[firsts], signatures[seconds])
             good = alike >= MAYBE_ALIKE
             rows = zip(
-                others[good].tolist(), alike[good].tolist(), ones[good].tolist(), strict=True
+                seconds[good].tolist(), alike[good].tolist(), firsts[good].tolist(), strict=True
             )
             for other, share, first in rows:
                 likes[other].add((share, -first))
@@ -194,10 +194,10 @@ def _pairs(keys: NDArray[np.uint32]) -> Iterator[tuple[Pages, Pages]]:
     # The first row of a group is the likely original, and the previous one is near it in time. All
     # pairs of a large group would be millions.
     far = first < later - 1
-    ones = np.concatenate((order[later - 1], order[first[far]]))
-    others = np.concatenate((order[later], order[later[far]]))
-    for start in range(0, len(ones), _AT_ONCE):
-        yield ones[start : start + _AT_ONCE], others[start : start + _AT_ONCE]
+    firsts = np.concatenate((order[later - 1], order[first[far]]))
+    seconds = np.concatenate((order[later], order[later[far]]))
+    for start in range(0, len(firsts), _AT_ONCE):
+        yield firsts[start : start + _AT_ONCE], seconds[start : start + _AT_ONCE]
 
 
 def are_alike(text: ReadText, other: ReadText) -> bool:

@@ -227,9 +227,9 @@ def _siblings(boxes: list[Box]) -> Iterator[list[Box]]:
             level = next((tag for tag in head if tag in hints.HEADINGS), "")
             if level:
                 stories[child.tag, level].append(child)
-        for (_, level), some in stories.items():
-            if len(some) >= _FEWEST_STORIES:
-                yield some if level == "h1" else some[1:]
+        for (_, level), cards in stories.items():
+            if len(cards) >= _FEWEST_STORIES:
+                yield cards if level == "h1" else cards[1:]
 
 
 def _text(heading: Box) -> str:

@@ -77,11 +77,11 @@ def _repeated(pages: Sequence[list[Box]]) -> frozenset[int]:
     repeated = Counter[int]()  # letters at a place
     for number, page in enumerate(runs):
         for run in page:
-            others, letters = pages_with[run.place, run.text], letters_at[run.place]
+            repeating, letters = pages_with[run.place, run.text], letters_at[run.place]
             most = _MOST_OF_PEER * letters[number]
-            is_repeated = len(others) >= usual or any(
+            is_repeated = len(repeating) >= usual or any(
                 letters[number] <= _MOST_OF_PEER * letters[other] and letters[other] <= most
-                for other in others - versions[number]
+                for other in repeating - versions[number]
             )
             repeated[run.place] += run.letters * is_repeated
     return frozenset(

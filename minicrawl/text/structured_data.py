@@ -130,10 +130,10 @@ class Rdfa:
         written = (said[name] or "").strip()
         if name in ("about", "resource"):
             written = written.removeprefix("[").removesuffix("]")
-            prefix, colon, rest = written.partition(":")
+            prefix, colon, suffix = written.partition(":")
             known = here.prefixes.get(prefix.lower()) if colon else None
             if prefix == "_" or known is not None:
-                return written if known is None else known + rest
+                return written if known is None else known + suffix
         return self._iri(written)
 
     def _iri(self, written: str) -> str:

@@ -31,9 +31,9 @@ _SCRIPT = 4  # letters of a script, as in zh-Hant
 
 def is_known_language(code: str) -> bool:
     """Return True for x-default, or a language with an optional script and country."""
-    language, *rest = code.lower().split("-")
+    language, *subtags = code.lower().split("-")
     if code.lower() == "x-default":
         return True
-    if rest and len(rest[0]) == _SCRIPT:
-        rest = rest[1:]
-    return language in LANGUAGES and (not rest or (len(rest) == 1 and rest[0] in REGIONS))
+    if subtags and len(subtags[0]) == _SCRIPT:
+        subtags = subtags[1:]
+    return language in LANGUAGES and (not subtags or (len(subtags) == 1 and subtags[0] in REGIONS))

@@ -105,10 +105,10 @@ def shingles(text: str, words: str = "") -> Hashes:
     return ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
 
 
-def likeness(ones: Signatures, others: Signatures) -> NDArray[np.float64]:
+def likeness(left: Signatures, right: Signatures) -> NDArray[np.float64]:
     """Return the estimated similarity of the texts of these signatures, row by row."""
     # Of 8 bits, 1 in 256 agrees by chance; the estimate is corrected for that below.
-    agreeing = np.count_nonzero(ones == others, axis=1) / PLACES
+    agreeing = np.count_nonzero(left == right, axis=1) / PLACES
     shares: NDArray[np.float64] = (agreeing - _BY_CHANCE) / (1 - _BY_CHANCE)
     return np.maximum(shares, 0.0)
 

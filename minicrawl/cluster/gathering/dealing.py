@@ -123,20 +123,20 @@ def _deal_answers(whole: Path, end: int, store: Path, shard: int, shards: int) -
     """Write the archive of a shard. A revisit whose original goes elsewhere gets the body."""
     owner = lru_cache(1 << 16)(lambda name: owner_of(name, shards))
     with (
-        closing(ArchiveReader(archive_folder(whole), end)) as kept,
+        closing(ArchiveReader(archive_folder(whole), end)) as archive,
         closing(ArchiveWriter(archive_folder(store), FIRST)) as out,
     ):
         codec = out.reader.codec
 
         def answers() -> Iterator[KeptAnswer]:
-            for row, head in kept.heads():
+            for row, head in archive.heads():
                 if owner(origin(pictured(head.url))) != shard:
                     continue
                 with suppress(Damaged):  # a record that is damaged already is not copied
                     if row.kind == RecordKind.REVISIT:
-                        record = pack_again(kept.answer(row.place), codec, out.dictionary)
+                        record = pack_again(archive.answer(row.place), codec, out.dictionary)
                     else:
-                        plain = repacked(kept.segments.read(row.place), 0, kept.codec)
+                        plain = repacked(archive.segments.read(row.place), 0, archive.codec)
                         record = repacked(plain, out.dictionary, codec)
                     yield KeptAnswer(record, row.at)
 

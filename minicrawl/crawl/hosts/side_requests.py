@@ -59,8 +59,8 @@ class SideRequests:
     def count_idle(self) -> None:
         """Count the turns without a slot anew; a few that wait for a parser keep theirs."""
         # When the number may have changed, as it is looked at ten times a page.
-        self.waiting, kept = len(self._waiting), self.hosts.politeness.concurrency // 4
-        self.idle = self.waiting + max(self.waiting_to_be_read - kept, 0)
+        self.waiting, with_slots = len(self._waiting), self.hosts.politeness.concurrency // 4
+        self.idle = self.waiting + max(self.waiting_to_be_read - with_slots, 0)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
