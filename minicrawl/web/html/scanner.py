@@ -12,14 +12,15 @@ time. Tags that are skipped are charged by size first, as that costs nothing:
       0.07 for each character                            2,100
       9.0 + 0.08 x 40 for each link                        610   done, 7,290 to spare
 
-Only if that is too much, the characters that begin tags and attributes are counted, once:
+Only if that is too much, the characters that begin tags and attributes are counted, in one piece
+of the page after the other, until it is not:
 
-    page of 128 kB with 150 such links
+    page of 128 kB with 140 such links
       0.07 for each character                            8,960
-      after 86 links: more than 10,000, so the 8,960 are replaced by
-        0.012 x 128,000 + 0.34 x 2,000 "<" + 0.1 x 6,000
-        blanks, quotes and slashes                       2,816
-      150 links                                          1,830   done, 5,354 to spare
+      after 86 links: more than 10,000, so for the first 16 kB, 1,120 are replaced by
+        0.012 x 16,000 + 0.34 x 250 "<" + 0.1 x 750
+        blanks, quotes and slashes                         352
+      140 links                                          1,708   done, 100 to spare
 
 A page of 128 kB with 3,000 links exceeds both: `TooExpensive`. A child process parses its body.
 `python -m tests.proofs.fuzz --prices` searches for pages that take longer than their work.
@@ -67,6 +68,7 @@ _LONGEST_HREF = 8192  # characters; longer URLs are not kept
 
 _PASSED_US, _UNCLOSED_US = 0.07, 0.1  # a character of skipped tags; of one never closed
 _CHARACTER_US, _TAG_US, _ATTRIBUTE_US = 0.012, 0.34, 0.1  # the same, counted by marks
+_PIECE = 16_000  # characters whose marks are counted at once
 _BEFORE_ATTRIBUTES = b" \n\t\r\f/\"'"
 _TOKEN_US, _SAID_US = 1.5, 0.24  # a stop; a character of attributes that are read
 _LINK_US, _HREF_US = 9.0, 0.08  # to resolve a link; for each of its characters
@@ -170,8 +172,8 @@ class _PageScanner:
         # An unclosed tag is read to the end of the page, at a higher price than skipped tags.
         last = text.find("<", text.rfind(">") + 1)
         unclosed = len(text) - last if last >= 0 else 0
-        self._guess_us = _PASSED_US * len(text)
-        self._left_us = most_us - self._guess_us
+        self._left_us = most_us - _PASSED_US * len(text)
+        self._counted_to = 0
         self._spend(_UNCLOSED_US * unclosed)
         self._link_us = (
             _LINK_US + _WRITTEN_US * options.with_written + _WORDS_US * options.with_words
@@ -183,11 +185,13 @@ class _PageScanner:
             self._count_marks()
 
     def _count_marks(self) -> None:
-        """Replace the guess by size, once; raise `TooExpensive` if the work is still too much."""
-        self._left_us += max(self._guess_us - _passing_us(self.text), 0)
-        self._guess_us = 0.0
-        if self._left_us < 0:
-            raise TooExpensive
+        """Count marks until the work is not too much; raise `TooExpensive` if it still is."""
+        while self._left_us < 0:
+            piece = self.text[self._counted_to : self._counted_to + _PIECE]
+            if not piece:
+                raise TooExpensive
+            self._counted_to += len(piece)
+            self._left_us += max(_PASSED_US * len(piece) - _passing_us(piece), 0)
 
     def read(self, token: re.Match[str]) -> None:
         """Process any token but a plain anchor."""
