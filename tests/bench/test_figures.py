@@ -14,6 +14,8 @@ from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure
 from tests.bench.figure_files import write
 from tests.bench.figures import ExperimentSize, FigureWebs, draw_all
 
+pytestmark = pytest.mark.slow
+
 TINY = ExperimentSize(laps=1, draws=1, seed=1, endowment=0, rates=(0.1, 0.2), warm_ups=(0, 1))
 
 
@@ -81,7 +83,6 @@ def test_numbers_of_several_draws_have_standard_errors(drawn: Drawn) -> None:
         assert all(float(row[-1]) >= 0 for row in rows)
 
 
-@pytest.mark.slow
 def test_lines_differ_without_colours(tmp_path: Path) -> None:
     lines = [PlotLine(label=str(number), x=range(30), y=range(30)) for number in range(12)]
     figure = Figure(name="lines", title="T", x_label="x", y_label="y", lines=lines)

@@ -70,6 +70,7 @@ def test_windows_prints_a_series_for_each_policy_and_rate_as_json(capsys: Captur
     assert found["series"][1]["measures_per_page"] == 1
 
 
+@pytest.mark.slow
 def test_a_window_of_time_counts_a_lap_as_a_month(capsys: Captured) -> None:
     policies = [f"--policy=fixed={size}" for size in ("30d", "60d", "1e9", "999w")]
     found = document(

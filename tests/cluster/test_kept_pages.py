@@ -92,7 +92,7 @@ class KeptPages(MovingShard):
             self.known, self.possible = found, [found]
 
 
-TestKeptPages = KeptPages.TestCase
+TestKeptPages = pytest.mark.slow(KeptPages.TestCase)
 TestKeptPages.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
 
 

@@ -92,7 +92,7 @@ class MovedPages(KeptPages):
         super().teardown()
 
 
-TestMovedPages = MovedPages.TestCase
+TestMovedPages = pytest.mark.slow(MovedPages.TestCase)
 TestMovedPages.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)
 
 
@@ -104,6 +104,7 @@ def node_with(servers: FakeServers, folder: Path, pages: range) -> ShardNode:
     return node
 
 
+@pytest.mark.slow
 def test_servers_keep_the_last_segment_and_a_new_holder_reads_no_other(
     tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -120,7 +120,7 @@ class InBucket(Replicated):
     has_bucket = True
 
 
-TestInBucket = InBucket.TestCase
+TestInBucket = pytest.mark.slow(InBucket.TestCase)
 TestInBucket.settings = settings(max_examples=8, stateful_step_count=30, deadline=None)
 
 

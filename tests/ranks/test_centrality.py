@@ -111,7 +111,10 @@ def test_weights_replace_the_ones_of_the_matrix(
     assert links @ x == pytest.approx(largest * x, abs=1e-5)
 
 
-@pytest.mark.parametrize("digits", range(2, 9))
+@pytest.mark.parametrize(
+    "digits",
+    [*(pytest.param(digits, marks=pytest.mark.slow) for digits in (2, 3)), *range(4, 9)],
+)
 def test_the_bound_holds_where_few_of_many_pages_have_all_the_score(digits: int) -> None:
     """The distance of shares is then many times that of the unit vectors of the method."""
     dense_part = [(one, other) for one in range(12) for other in range(one) if (one + other) % 3]

@@ -25,7 +25,7 @@ from tests.crawl.rendering.sites import (
     served,
 )
 
-pytestmark = [needs_browser, pytest.mark.timeout(600)]
+pytestmark = [needs_browser, pytest.mark.slow, pytest.mark.timeout(600)]
 
 TEXT = {"Content-Type": "text/plain"}
 ROBOTS = DemoResponse(200, TEXT, b"User-agent: *\nDisallow: /no/\n")
@@ -254,7 +254,6 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reading]:
         yield Reading(found, web.paths, other.paths, seen, store)
 
 
-@pytest.mark.slow
 def test_all_pages_of_an_application_are_found(rendered: Reading) -> None:
     found = rendered.found
     assert {"/app", "/one", "/three"} <= set(found)
@@ -383,7 +382,6 @@ EATERS = {
 }
 
 
-@pytest.mark.proof
 def test_endless_pages_are_rendered_and_greedy_ones_read_as_served(tmp_path: Path) -> None:
     pages = {f"/{name}": filled_by(fill(name) + code) for name, code in ENDLESS.items()}
     pages |= {
@@ -398,7 +396,6 @@ def test_endless_pages_are_rendered_and_greedy_ones_read_as_served(tmp_path: Pat
     assert (web.paths.count("/processor"), web.paths.count("/reloads")) == (1, 1)
 
 
-@pytest.mark.slow
 def test_a_page_that_crashes_its_browser_twice_is_read_without_rendering(tmp_path: Path) -> None:
     deep = """let at = document.body; for (let n = 0; n < 30000; n++)
       at = at.appendChild(document.createElement('div')); at.offsetTop;"""

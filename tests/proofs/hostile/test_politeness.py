@@ -207,6 +207,7 @@ def keeps_pace(log: Sequence[Asked]) -> bool:
     return max(early_s) >= -ADDRESS_DELAY_S
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 1])
 def test_ports_of_a_host_share_its_delay_and_hosts_at_an_address_its_delay(
     workers: int, tmp_path: Path
@@ -224,6 +225,7 @@ def test_ports_of_a_host_share_its_delay_and_hosts_at_an_address_its_delay(
     assert keeps_pace(log)
 
 
+@pytest.mark.slow
 def test_redirects_retries_and_sitemaps_keep_the_pace_of_an_address(tmp_path: Path) -> None:
     with town() as built:
         crawl(built, tmp_path, address_delay=ADDRESS_DELAY_S, per_address=20)

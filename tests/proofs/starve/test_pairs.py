@@ -11,6 +11,7 @@ from tests.proofs.starve.simulated import Neighbours, healthy_requests
 DRIPS = "heads that drip"
 
 
+@pytest.mark.slow
 @pytest.mark.large
 @pytest.mark.parametrize("healthy_s", [QUICK_S, 0.5])
 @pytest.mark.parametrize("behaviours", [(DRIPS,), (DRIPS, "cookies")])

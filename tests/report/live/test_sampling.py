@@ -86,7 +86,9 @@ def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl:
         read(crawl, number)
 
 
-@pytest.mark.parametrize(("pages", "is_exact"), [(2, True), (320, False)])
+@pytest.mark.parametrize(
+    ("pages", "is_exact"), [(2, True), pytest.param(320, False, marks=pytest.mark.slow)]
+)
 def test_many_links_at_once_are_a_batch(crawl: HandCrawl, pages: int, is_exact: bool) -> None:
     urls = [f"http://b.example/{number}" for number in range(320)]
     crawl.seeds(urls)
