@@ -81,7 +81,7 @@ class Host:
     in_use: int = 0  # requests under way
     strikes: int = 0
     pages: int = 0  # read or being read
-    dead: int = 0  # pages that were not there
+    credit: int = 0  # pages that have come, less dead ones and requests for pages under way
     address: str | None = None
 
     def keep_rules(self, rules: Rules, until: float) -> None:
@@ -133,6 +133,13 @@ class Host:
         # Other failures hold no connection, so that the host stays silent or not.
         if contact in (Contact.ANSWERED, Contact.SILENT):
             self.shared.answers = contact is Contact.ANSWERED
+
+    def end_page(self, fetched: FetchResult) -> None:
+        """Note the end of a request for a page, which took one off the credit when it began."""
+        if not isinstance(fetched, Failed):
+            self.credit += 2
+        elif fetched.kind is not State.NOT_FOUND:  # says nothing of other pages
+            self.credit += 1
 
     def fall_silent(self) -> None:
         """Note that a request was cancelled to free its slot.

@@ -4,11 +4,12 @@ A slow request keeps others from its slot, and nobody knows before the response 
 slow. So a host has the room that its pages have earned, and hosts share the room of whoever led to
 them: a page that links to thousands of new names gets no more slots for that.
 
-Laws: silent hosts hold at most their share of all slots. The last free slots are for families that
-have less than an equal part of them, and of these slots, the last ones are for hosts that a page
-has come from. When all slots are taken, too many of them by slow requests, the oldest slow one is
-ended: its page is requested again, as one of a silent host. Pages that wait to be parsed hold no
-slots; while very many do, strangers wait as well, but not hosts whose pages are known.
+Laws: silent and doubtful hosts hold at most their share of all slots. The last free slots are for
+families that have less than an equal part of them, and of these slots, the last ones are for hosts
+that a page has come from. When all slots are taken, too many of them by slow requests, the oldest
+slow one is ended: its page is requested again, as one of a silent host. Pages that wait to be
+parsed hold no slots; while very many do, strangers wait as well, but not hosts whose pages are
+known.
 
 Example: 64 slots, so 4 are reserved at each of two levels. A seed leads to 2,000 names that answer
 robots.txt at once, and then no page ever ends; 40 other seeds are read once a second.
@@ -18,6 +19,18 @@ robots.txt at once, and then no page ever ends; 40 other seeds are read once a s
     may take none of them
     a page of another seed finds 8 free slots. If the seed were new, it would find 4
     after 2 s, 56 requests are slow. They keep their slots until somebody finds none
+
+A host has *credit*: pages that have come from it, less dead ones and requests for pages under way.
+One below 0 is *doubtful*, as another request to it is a guess. While better requests are under way,
+all doubtful hosts share as many slots as one level reserves, and other free slots stay free: a
+better page is about to come. Otherwise, where most links are dead, each new host would be sent a
+request for each free slot before its first response came.
+
+    requests for pages of b             credit
+    the first one is under way            -1    doubtful: a second one would be a guess
+    its page has come                     +1    two may begin
+    two are under way                     -1
+    both pages were dead                  -1    doubtful until another page comes
 
 While silent hosts hold their whole share and others wait to be asked for the first time, a host
 that is silent for `SILENT_S` after its first request goes behind them. Otherwise a few dead hosts
@@ -65,22 +78,25 @@ class Standing(IntEnum):
     NEW = 1
     """It waits for its first request."""
     STRANGE = 2
-    """It has answered, but no page has come from it, or no more than dead ones. A robots.txt proves
-    nothing: it costs an attacker nothing to answer that at once."""
+    """It has answered, but no page has come from it. A robots.txt proves nothing: it costs an
+    attacker nothing to answer that at once."""
     SILENT = 3
     """Its last request was not answered."""
+    DOUBTFUL = 4
+    """Fewer pages have come from it than were dead or are under way."""
 
     @classmethod
     def of(cls, host: Host, *, is_known: bool = True) -> "Standing":
         """Return the standing of a host; `is_known` is False before its rules are."""
+        if host.credit < 0:
+            return cls.DOUBTFUL
         if host.shared.answers:
-            # Pages under way prove nothing of a host whose others were dead.
-            unproven = host.dead and host.dead + host.in_use
-            return cls.PROVEN if host.pages > unproven else cls.STRANGE
+            return cls.PROVEN if host.pages else cls.STRANGE
         return cls.SILENT if is_known or host.shared.was_requested else cls.NEW
 
 
-_SILENT = (Standing.NEW, Standing.SILENT)
+_SILENT = (Standing.NEW, Standing.SILENT, Standing.DOUBTFUL)
+"""Standings of hosts that share a part of all slots, as a response may never come."""
 
 
 @dataclass(slots=True, eq=False)
@@ -141,7 +157,7 @@ class RequestSlots:
         """Set up; `families` returns the seed that led to a host, and the family within that."""
         self._turns, self._resume, self._families = turns, resume, families
         self.resize(politeness)
-        self._under_way = self._silent = self._strange = 0
+        self._under_way = self._silent = self._strange = self._doubtful = 0
         self._of_seeds, self._of_families = FamilyShares(), FamilyShares()
         self._period_ends_at = 0.0
         self._has_proven = self._had_proven = False
@@ -181,6 +197,8 @@ class RequestSlots:
             return free
         if self._has_proven or self._had_proven:
             free -= self._reserved
+        if standing is Standing.DOUBTFUL and self._under_way > self._doubtful:
+            free = min(free, max(self._reserved, 1) - self._doubtful)
         waiting = self._turns.waiting_to_be_read
         if waiting and self._strange + waiting >= self._most_strange:
             return 0
@@ -201,6 +219,7 @@ class RequestSlots:
         self._has_proven |= standing is Standing.PROVEN
         self._strange += standing is not Standing.PROVEN
         self._silent += standing in _SILENT
+        self._doubtful += standing is Standing.DOUBTFUL
         if standing not in _SILENT:
             self._others[slot] = None
         elif standing is Standing.NEW:
@@ -234,6 +253,7 @@ class RequestSlots:
         self._of_families.leave(slot.family)
         self._strange -= slot.standing is not Standing.PROVEN
         self._silent -= slot.standing in _SILENT
+        self._doubtful -= slot.standing is Standing.DOUBTFUL
         self._others.pop(slot, None)
         self._first.pop(slot, None)
         self.resume_one()

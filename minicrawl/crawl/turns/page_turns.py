@@ -55,6 +55,7 @@ class PageTurns:
     def begin(self, turn: Turn, now: float, standing: Standing) -> Coroutine[None, None, None]:
         host, lease = turn.host, turn.lease
         self.under_way += 1
+        host.credit -= 1
         if not lease.again:
             host.pages += 1
             self._traps.quotas.spend(host.id)
@@ -104,7 +105,6 @@ class PageTurns:
             # do not exceed it. A page that was not read gives its place back.
             if not isinstance(fetched, Response):
                 turn.host.pages -= not turn.lease.again
-                turn.host.dead += isinstance(fetched, Failed) and fetched.kind is State.NOT_FOUND
             self.under_way -= 1
 
     async def _request(self, turn: Turn) -> Visit:
@@ -140,6 +140,7 @@ class PageTurns:
                 if not self._back_off.strike(host, visit.fetched):
                     host.recover()
         finally:
+            host.end_page(visit.fetched)
             self._hosts.end(host, self._clock.now())
         return visit
 

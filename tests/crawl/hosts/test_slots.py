@@ -17,8 +17,10 @@ from minicrawl.crawl.hosts.slots import (
     RequestSlots,
     Standing,
 )
+from minicrawl.model import Failed, Response
+from minicrawl.states import State
 
-PROVEN, NEW, STRANGE, SILENT = Standing
+PROVEN, NEW, STRANGE, SILENT, DOUBTFUL = Standing
 HOST, OTHER, SEED = 1, 2, 100
 SLOTS = 64
 KEPT = int(RESERVED * SLOTS)
@@ -76,16 +78,41 @@ def test_a_host_is_proven_by_a_page_and_by_its_last_request_alone() -> None:
     assert Standing.of(state) is STRANGE
     state.pages = 1
     assert Standing.of(state) is PROVEN
-    state.dead = 1
-    assert Standing.of(state) is STRANGE
-    state.pages, state.in_use = 4, 2  # two of the pages are under way
-    assert Standing.of(state) is PROVEN
-    state.in_use = 3
-    assert Standing.of(state) is STRANGE
-    state.dead = 0
-    assert Standing.of(state) is PROVEN
     state.shared.answers = False
     assert Standing.of(state) is SILENT
+
+
+def test_a_host_is_doubtful_while_more_of_its_pages_were_dead_or_are_under_way_than_came() -> None:
+    state = Host(0, "http://a.example", NameState("a.example", answers=True), pages=1)
+    page, dead = Response(200, {}, b""), Failed(kind=State.NOT_FOUND)
+    standings = []
+    for fetched in (page, dead, dead, Failed(kind=State.TIMEOUT), page, page):
+        state.credit -= 1
+        standings.append(Standing.of(state))
+        state.end_page(fetched)
+        standings.append(Standing.of(state))
+    assert standings == [
+        *(DOUBTFUL, PROVEN),  # the first one is under way, and has come
+        *(PROVEN, PROVEN),
+        *(DOUBTFUL, DOUBTFUL),  # one has come, and two were dead
+        *(DOUBTFUL, DOUBTFUL),
+        *(DOUBTFUL, PROVEN),
+        *(DOUBTFUL, PROVEN),
+    ]
+
+
+def test_doubtful_hosts_share_the_reserved_slots_while_better_requests_are_under_way() -> None:
+    assert Room().fill(FARM, DOUBTFUL) == SLOTS // 2  # nothing else is under way
+    room = Room()
+    better = room.take(HOST, STRANGE)
+    assert room.fill(FARM, DOUBTFUL) == KEPT
+    room.slots.wait(OTHER, DOUBTFUL)
+    assert not room.slots.resume_one()
+    room.leave(better)
+    assert room.resumed == [OTHER]
+    few = Room(2)
+    few.take(HOST, PROVEN)
+    assert few.fill(FARM, DOUBTFUL) == 1
 
 
 def test_silent_hosts_may_hold_their_share_but_at_least_one_slot() -> None:
