@@ -68,8 +68,10 @@ class Progress:
 
 def most_pages(budget: Budget, before: int) -> int | None:
     """Return the limit of fetched pages in all, of which `before` were fetched before this run."""
-    new = None if budget.new_pages is None else before + budget.new_pages
-    return min((limit for limit in (budget.pages, new) if limit is not None), default=None)
+    if budget.new_pages is None:
+        return budget.pages
+    in_all = before + budget.new_pages
+    return in_all if budget.pages is None else min(in_all, budget.pages)
 
 
 FEWEST_READINGS = 200

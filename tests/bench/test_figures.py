@@ -1,14 +1,11 @@
 import csv
-import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
-from minicrawl.errors import UsageError
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.report.files.figures import Figure, PlotLine, draw as draw_figure, pyplot
 from tests.bench.figure_files import write
@@ -34,30 +31,9 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     return Drawn(folder, paths, told)
 
 
-def draw(out: Path) -> list[Path]:
-    return draw_all(out, tiny_webs(), TINY, lambda _share: None)
-
-
 def tiny_webs() -> FigureWebs:
     web = synthetic_web(Model.COPYING, 60, seed=1)
     return FigureWebs(known=web.graph, watched=[web.graph, web.graph], crawled=web)
-
-
-def test_a_half_written_figure_never_replaces_a_good_one(
-    drawn: Drawn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.copytree(drawn.folder, tmp_path, dirs_exist_ok=True)
-    pictures = {path: path.read_bytes() for path in tmp_path.glob("*.[ps][nv]g")}
-
-    def run_out_of_disk(_canvas: Canvas, file: BinaryIO, **_options: object) -> None:
-        file.write(b"\x89PNG half of it")
-        raise OSError("no space left on device")
-
-    monkeypatch.setattr(Canvas, "savefig", run_out_of_disk)
-    with pytest.raises(OSError, match="no space left"):
-        draw(tmp_path)
-    assert {path: path.read_bytes() for path in pictures} == pictures
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_points_have_no_line_between_them(tmp_path: Path) -> None:
@@ -96,11 +72,3 @@ def test_lines_differ_without_colours(tmp_path: Path) -> None:
     assert imread(picture).size
     again = write(tmp_path, figure)[2].read_bytes()
     assert drawing.read_bytes() == again
-
-
-def test_a_folder_that_may_not_be_written_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("os.access", lambda *_: False)
-    with pytest.raises(UsageError, match="permission denied"):
-        draw(tmp_path)

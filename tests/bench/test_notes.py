@@ -3,7 +3,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.bench.notes import head, kept, row, write_into
+from tests.bench.notes import write_into
 
 
 @pytest.fixture
@@ -25,12 +25,3 @@ def test_a_document_without_the_part_is_an_error_and_stays_unchanged(document: P
     with pytest.raises(click.UsageError, match="has no lines <!-- other --> and"):
         write_into(document, "other", ["new"])
     assert document.read_text() == before
-
-
-def test_tables_have_numbers_in_all_columns_but_the_first() -> None:
-    table = [*head("", "found"), row("all", "1")]
-    assert table == ["|  | found |", "| --- | ---: |", "| all | 1 |"]
-
-
-def test_a_broken_limit_stands_out() -> None:
-    assert (kept(True), kept(False)) == ("kept", "NOT KEPT")

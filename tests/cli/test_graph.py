@@ -15,7 +15,7 @@ import pytest
 from minicrawl.store.records import StoreTerms
 from tests.cli.calls import Captured, as_json, printed, refusal
 from tests.processes import killed_on_failure
-from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
+from tests.stores import DEEP, MOVED, A, B, C, filled_store
 
 
 @pytest.fixture(autouse=True)
@@ -111,31 +111,10 @@ class TestExport:
     def _store(self, folder: Path) -> None:
         filled_store(folder / "crawl.db")
 
-    def test_each_link_is_a_row(self, capsys: Captured) -> None:
-        assert printed(capsys, "export", "--edges", "-").splitlines() == [
-            "source,target,weight,end",
-            f"{A},{B},1,",
-            f"{A},{MOVED},1,{A}",
-            f"{A},{DEEP},1,",
-            f"{B},{A},1,",
-            f"{B},{C},1,",
-            f"{B},{GONE},1,",
-        ]
-
     @pytest.mark.parametrize("file", ["links.csv", "links.tsv"])
     def test_a_table_of_links_is_read_as_a_graph(self, capsys: Captured, file: str) -> None:
         printed(capsys, "export", file, "--edges")
         assert as_json(capsys, "graph", "--graph", file)["edges"] == 6
-
-    def test_a_link_of_hosts_weighs_as_many_links_as_it_has(self, capsys: Captured) -> None:
-        lines = printed(capsys, "export", "-", "--edges", "--level", "host").splitlines()
-        assert lines[1:] == [
-            "a.example,a.example,2",
-            "a.example,b.example,1",
-            "b.example,a.example,1",
-            "b.example,b.example,1",
-            "b.example,c.example,1",
-        ]
 
     @pytest.mark.parametrize(
         ("file", "read"),

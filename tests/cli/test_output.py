@@ -48,28 +48,6 @@ def test_on_a_terminal_text_is_wrapped_and_cut(capsys: Captured, terminal: Termi
     ]
 
 
-def test_a_long_url_is_cut_in_its_path(capsys: Captured, terminal: Terminal) -> None:
-    terminal(26)
-    url = f"http://a.example/{'x' * 90}/end?page=7"
-    assert listed(capsys, ("1", url, "a title"))[1:] == [
-        f"   1  a.example/…{'x' * 9}",
-        f"      {'x' * 20}",
-        "      xxxxxxxxx/end?page=7",
-    ]
-
-
-def test_wide_columns_share_the_width(capsys: Captured, terminal: Terminal) -> None:
-    terminal(60)
-    url = f"http://a.example/{'x' * 15}/{'y' * 15}"
-    show_list(("state", "url", "text", "end"), [("fetched", url, "short", url[:33])], texts=3)
-    assert capsys.readouterr().out.splitlines() == [
-        "  state  url                           text   end",
-        "fetched  a.example/xxxxxxxxxxxxxxx/    short  a.example/",
-        "         yyyyyyyyyyyyyyy                      xxxxxxxxxxxxxx",
-        "                                              x/",
-    ]
-
-
 def test_a_wrapped_command_can_be_copied(capsys: Captured, terminal: Terminal) -> None:
     terminal(40)
     show_facts(
@@ -117,14 +95,6 @@ def test_empty_columns_are_omitted_and_wide_shows_all(capsys: Captured, terminal
     show.main(["--wide"], standalone_mode=False)
     shown = capsys.readouterr().out.split()
     assert shown == ["rank", "status", "url", "1", "-", f"http://a.example/{'x' * 30}"]
-
-
-def test_a_narrow_terminal_shows_one_column_of_text(capsys: Captured, terminal: Terminal) -> None:
-    terminal(30)
-    url = f"http://a.example/{'x' * 50}"
-    assert listed(capsys, ("1", url, "a title"))[1] == f"   1  a.example/{'x' * 14}"
-    terminal(3)
-    assert listed(capsys, ("1", url, "a title"))[1] == "   1  a.example/"
 
 
 def test_control_characters_are_escaped(capsys: Captured) -> None:

@@ -108,17 +108,6 @@ def test_algorithms_have_names_and_numbers() -> None:
             algorithm(name)
 
 
-def test_graphs_of_the_suite_have_their_sizes() -> None:
-    sizes = {"a300": (300, 397), "a900": (900, 1197), "c100": (100, 9900), "sc1": (8, 11)}
-    sizes |= {"a1500": (1500, 1997), "roads-georgia": (1557, 5016), "roads-idaho": (256, 672)}
-    sizes |= {"sc2": (8, 14), "sc3": (4, 6), "c200": (200, 39800)}
-    for name, (nodes, edges) in sizes.items():
-        graph = SUITE[name]()
-        assert (graph.name, graph.nodes, len(graph.edges)) == (name, nodes, edges)
-        assert len(set(graph.edges)) == edges
-        assert all(source != target for source, target in graph.edges)
-
-
 def test_generated_graphs_are_reproducible() -> None:
     assert random_edges(9, 20).edges == random_edges(9, 20).edges
     assert len(random_edges(3, 100).edges) == 6

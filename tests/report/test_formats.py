@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -160,23 +159,6 @@ def test_an_unknown_suffix_is_refused_with_the_known_ones(path: str) -> None:
     known = re.escape(", ".join(f".{name}" for name in FORMATS))
     with pytest.raises(UsageError, match=rf"^{path}: .*{known}"):
         format_of(Path(path))
-
-
-def test_a_file_is_replaced_when_everything_is_written(tmp_path: Path) -> None:
-    path, plain = tmp_path / "ranks.csv", tmp_path / "plain"
-    plain.touch()
-    path.write_bytes(b"old")
-    with suppress(KeyboardInterrupt), replacing(path) as file:
-        file.write(b"half")
-        raise KeyboardInterrupt
-    assert path.read_bytes() == b"old"
-    with replacing(path) as file:
-        file.write(b"new")
-        file.flush()
-        assert path.read_bytes() == b"old"
-    assert path.read_bytes() == b"new"
-    assert sorted(tmp_path.iterdir()) == [plain, path]
-    assert path.stat().st_mode == plain.stat().st_mode
 
 
 @pytest.mark.parametrize(("name", "told"), [("no/a.csv", r"a\.csv"), (".", "a folder")])

@@ -71,8 +71,8 @@ class ByHost:
         (above,) = (
             keys >= np.frombuffer(self._eligible.floor_keys, dtype=np.int64)[hosts]
         ).nonzero()
-        columns = (column[above].tolist() for column in (pages, hosts, keys))
-        for page, host, key in zip(*columns, strict=True):
+        rows = zip(pages[above].tolist(), hosts[above].tolist(), keys[above].tolist(), strict=True)
+        for page, host, key in rows:
             self.offer_one(page, host, key)
 
     def take(self) -> int | None:
