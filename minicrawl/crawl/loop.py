@@ -234,7 +234,9 @@ class Crawler:
             times.append(self._leases.next_look(now))
         # `launch` does what is due at the others. Without it, a moment that has passed stays due.
         if self.context.exchange.may_fetch:
-            times += [turns.next_slow(now), turns.paused_until, self._leases.waits_until]
+            slots = self.parts.slots
+            times += [slots.next_slow(now), slots.next_silent() if slots.free > 0 else None]
+            times += [turns.paused_until, self._leases.waits_until]
         return times
 
     async def _until_news(self, times: Sequence[float | None], *, for_hosts: bool = True) -> None:

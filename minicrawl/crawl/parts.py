@@ -18,7 +18,7 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.schedule.orders import without_effect
-from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, StepPoster
+from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
@@ -93,11 +93,9 @@ class CrawlParts:
         met_pages = MetPages(recorder, context.gate, self.depths, self.onboarding)
         poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
         self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
-        self.introducer = PageIntroducer(recorder, poster)
         self.ends = TurnEnds(
             settings,
             self.settler,
-            self.introducer,
             self.leases,
             self.replays,
             self.side_requests,

@@ -51,7 +51,7 @@ class Dispatcher:
             parts.slots,
             parts.traps.quotas,
             parts.leases,
-            parts.introducer,
+            parts.settler.poster,
             resolve_targets(context.settings),
         )
         self._leases.queue.limit(self._look_for_room)
@@ -132,12 +132,6 @@ class Dispatcher:
         self._tasks.discard(task)
         self._slots.end_turn()
         self._wake()
-
-    def next_slow(self, now: float) -> float | None:
-        """Return when a request under way may lose its slot to another host, or None."""
-        slow = self._slots.next_slow(now)
-        silent = self._slots.next_silent() if self._slots.free > 0 else None
-        return min((time for time in (slow, silent) if time is not None), default=None)
 
     async def let_end(self, grace_s: float | None) -> None:
         """Cancel the turns of hosts, wait `grace_s` for those of pages, and cancel what is left."""

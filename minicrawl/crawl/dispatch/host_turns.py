@@ -18,7 +18,7 @@ from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, RequestSlots, Standing
 from minicrawl.crawl.schedule.leases import LeaseScheduler
-from minicrawl.crawl.settle.posting import PageIntroducer
+from minicrawl.crawl.settle.posting import StepPoster
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
@@ -31,7 +31,7 @@ class HostTurns:
     slots: RequestSlots
     quotas: Quotas
     leases: LeaseScheduler
-    introducer: PageIntroducer
+    poster: StepPoster
     targets: Set[str]
     """Addresses that --resolve names."""
     under_way: set[int] = field(default_factory=set)
@@ -105,7 +105,7 @@ class HostTurns:
         self, host: Host, urls: tuple[str, ...], depth: int, listed: Sitemap
     ) -> float:
         """Make pages of a sitemap known, and note when they changed. Return the processor time."""
-        pages, new, cost_s = await self.introducer.introduce(
+        pages, new, cost_s = await self.poster.introduce(
             list(dict.fromkeys(urls)), depth, listed.originals
         )
         host_of = self.requests.recorder.frontier.urls.host_of

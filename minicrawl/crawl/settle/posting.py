@@ -8,15 +8,14 @@ request. The crawl loop posts a few per round, at most `Order.replay` per fetch.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.crawl.schedule.orders import PageQueue
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.frontier.url_index import NO_PAGES, PagesByUrl
-from minicrawl.frontier.url_table import Meeting
+from minicrawl.frontier.url_index import PagesByUrl
 from minicrawl.model import Originals, PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import READ, Plan
@@ -84,23 +83,36 @@ class StepPoster:
             pages = [frontier.books.stands_for(page) for page in pages]
         return [page for page in pages if frontier.state[page] == State.UNREAD]
 
-    def introduce(
-        self,
-        urls: Iterable[str],
-        depth: int,
-        originals: Originals = (),
-        looked_up: PagesByUrl = NO_PAGES,
-        by: PageId | None = None,
-    ) -> Meeting:
-        """Make pages known before they get cash; `by` is a page in its turn that links to them."""
-        links = list(dict.fromkeys(urls))
-        meeting = self._recorder.meet(links, depth, originals, looked_up)
-        if new := [row.id for row in meeting.urls]:
-            step = Step(StepKind.BORN, born=len(new))
-            if by is not None:
-                step = Step(StepKind.BORN, by, len(new), amount=len(links))
-            self.post(step, new=new)
-        return meeting
+    async def introduce(
+        self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
+    ) -> tuple[PagesByUrl, list[int], float]:
+        """Make the pages of distinct URLs known early: before the turn of the page `by`, if any,
+        which links to them, has ended.
+
+        Return them, the new ones among them, and the processor time in seconds.
+        """
+        recorder, pages, new, cost_s = self._recorder, dict[str, int](), list[int](), 0.0
+        for start in range(0, len(urls), LINKS_AT_ONCE):
+            block = urls[start : start + LINKS_AT_ONCE]
+            await recorder.committer.caught_up()
+            looked_up = await recorder.look_up_urls(block)
+            began = perf_counter()
+            meeting = recorder.meet(block, depth, originals, looked_up)
+            if born := [row.id for row in meeting.urls]:
+                step = Step(StepKind.BORN, born=len(born))
+                if by is not None:
+                    step = Step(StepKind.BORN, by, len(born), amount=len(block))
+                self.post(step, new=born)
+            # Block by block: the sites of 10,000 new hosts at once would delay other pages.
+            known = recorder.frontier.urls
+            for number in {known.host_of[page] for page in born}:
+                known.sites.site(number)
+            took_s = perf_counter() - began
+            cost_s += took_s
+            pages.update(zip(block, meeting.pages, strict=True))
+            new += born
+            await asyncio.sleep(_REST * took_s if are_many(urls) else 0)
+        return pages, new, cost_s
 
     def reopen(self, pages: Sequence[int]) -> None:
         if not pages:
@@ -113,41 +125,6 @@ class StepPoster:
     def replay(self, pages: Sequence[int]) -> None:
         """Spend the cash of pages that were read once more, along their stored links."""
         self.post(Step(StepKind.REPLAY, spending=Spending(pages)))
-
-
-class PageIntroducer:
-    """Makes pages known early: before the turn of the page that links to them ends."""
-
-    def __init__(self, recorder: Recorder, poster: StepPoster) -> None:
-        self._recorder, self._poster = recorder, poster
-
-    async def introduce(
-        self, urls: Sequence[str], depth: int, originals: Originals, by: PageId | None = None
-    ) -> tuple[PagesByUrl, list[int], float]:
-        """Make the pages of distinct URLs known; `by` is the page with these links, if any.
-
-        Return them, the new ones among them, and the processor time in seconds.
-        """
-        pages: dict[str, int] = {}
-        new: list[int] = []
-        cost_s = 0.0
-        for start in range(0, len(urls), LINKS_AT_ONCE):
-            block = urls[start : start + LINKS_AT_ONCE]
-            await self._recorder.committer.caught_up()
-            looked_up = await self._recorder.look_up_urls(block)
-            began = perf_counter()
-            meeting = self._poster.introduce(block, depth, originals, looked_up, by)
-            born = [row.id for row in meeting.urls]
-            # Block by block: the sites of 10,000 new hosts at once would delay other pages.
-            known = self._recorder.frontier.urls
-            for number in {known.host_of[page] for page in born}:
-                known.sites.site(number)
-            took_s = perf_counter() - began
-            cost_s += took_s
-            pages.update(zip(block, meeting.pages, strict=True))
-            new += born
-            await asyncio.sleep(_REST * took_s if are_many(urls) else 0)
-        return pages, new, cost_s
 
 
 def are_many(urls: Sequence[str]) -> bool:

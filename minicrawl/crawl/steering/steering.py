@@ -153,7 +153,7 @@ class CrawlSteering:
         if not seeds:
             return
         originals = tuple((seed.url, seed.original) for seed in seeds.values() if seed.original)
-        pages, *_ = await self._parts.introducer.introduce(list(seeds), 0, originals)
+        pages, *_ = await self._parts.settler.poster.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()
         new = sorted(set(pages.values()) - before)
         # The new seeds count as seeds for scope, depths and quotas.

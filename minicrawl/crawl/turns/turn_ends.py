@@ -16,7 +16,7 @@ from minicrawl.crawl.events import Delayed, Listener, Settled
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
-from minicrawl.crawl.settle.posting import PageIntroducer, ReplayScheduler, are_many
+from minicrawl.crawl.settle.posting import ReplayScheduler, are_many
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn import SuspendedTurns, Turn
@@ -42,7 +42,6 @@ _MOST_NEW_LINKS = 16
 class TurnEnds:
     settings: Settings
     settler: Settler
-    introducer: PageIntroducer
     leases: LeaseScheduler
     replays: ReplayScheduler
     requests: SideRequests
@@ -109,7 +108,7 @@ class TurnEnds:
     async def _introduce(
         self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
     ) -> None:
-        pages, new, cost_s = await self.introducer.introduce(
+        pages, new, cost_s = await self.settler.poster.introduce(
             links, depth, parsed.originals, turn.page
         )
         turn.looked_up, turn.introduced = pages, [*turn.introduced, *new]

@@ -59,8 +59,11 @@ class Desk:
 
     def page(self, name: str) -> int:
         url = name if name.startswith("http") else A + name
-        found = self.frontier.urls.find(url)
-        return self.settler.poster.introduce([url], 0).pages[0] if found is None else found
+        page = self.frontier.urls.find(url)
+        if page is None:
+            (page,) = self.recorder.meet([url], 0).pages
+            self.settler.poster.post(Step(StepKind.BORN, born=1), new=[page])
+        return page
 
     def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:
         page = self.page(name)
