@@ -9,7 +9,7 @@ RELATIONSHIPS = "<Relationships>{}</Relationships>"
 LINK = '<Relationship Id="{}" Target="{}"/>'
 
 
-def packed(parts: Mapping[str, str]) -> bytes:
+def packed(parts: Mapping[str, str | bytes]) -> bytes:
     """Return the archive with these parts."""
     file = BytesIO()
     with ZipFile(file, "w", ZIP_DEFLATED) as archive:

@@ -49,6 +49,23 @@ def test_fields_that_are_no_links_or_too_long_for_one_are_passed_over() -> None:
     assert (document.lines, document.links) == (("a",), ())
 
 
+def test_a_document_of_another_name_is_read_with_its_notes_after_it() -> None:
+    line = "<w:p><w:r><w:t>{}</w:t><w:noBreakHyphen/><w:t>b</w:t></w:r></w:p>"
+    related = '<Relationship Type="http://purl.oclc.org/ooxml/relationships/{}" Target="{}"/>'
+    parts = {
+        "_rels/.rels": RELATIONSHIPS.format(
+            related.format("officeDocument", "/word/document2.xml")
+        ),
+        "word/document2.xml": WORD.format(line.format("text")),
+        "word/_rels/document2.xml.rels": RELATIONSHIPS.format(
+            related.format("endnotes", "end.xml") + related.format("footnotes", "foot.xml")
+        ),
+        "word/end.xml": WORD.format(line.format("endnote")),
+        "word/foot.xml": WORD.format(line.format("footnote")),
+    }
+    assert parse_office(packed(parts)).lines == ("text-b", "footnote-b", "endnote-b")
+
+
 def test_files_of_two_types_have_a_reader() -> None:
     kinds = [kind for kind in DocumentType if reader_of(kind)]
     assert kinds == [DocumentType.PDF, DocumentType.OFFICE]
@@ -87,6 +104,26 @@ def test_open_documents_have_lines_without_comments_and_tracked_deletions() -> N
     assert (document.title, document.links) == ("Tide tables", ("https://example.org/q",))
 
 
+def test_a_note_of_an_open_document_follows_the_paragraph_that_it_stands_in() -> None:
+    content = (
+        "<c><p>High water<note><note-citation>1</note-citation><note-body><p>At springs.</p>"
+        "<p>See below.</p></note-body></note> is at noon.</p><p>Next</p></c>"
+    )
+    document = parse_office(packed({"content.xml": content}))
+    assert document.lines == ("High water is at noon.", "At springs.", "See below.", "Next")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "iso-8859-1"])
+def test_chapters_are_read_in_the_encoding_that_they_declare(encoding: str) -> None:
+    chapter = f'<?xml version="1.0" encoding="{encoding}"?><html><body>Größe</body></html>'
+    parts: dict[str, str | bytes] = {
+        "META-INF/container.xml": '<c><rootfile full-path="b"/></c>',
+        "b": '<p><item id="a" href="c"/><itemref idref="a"/></p>',
+        "c": chapter.encode(encoding),
+    }
+    assert parse_office(packed(parts)).lines == ("Größe",)
+
+
 def test_chapters_come_in_the_order_of_the_spine() -> None:
     parts = {
         "META-INF/container.xml": '<c><rootfile full-path="E/book.opf"/></c>',
@@ -107,6 +144,8 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     yield "characters of a file are read", docx(*["abc"] * 1000)
     links = "".join(f'<p><a href="http://a.example/{number}">x</a></p>' for number in range(200))
     yield "links of a file are read", packed({"content.xml": f"<c>{links}</c>"})
+    tables = WORD.format("<w:tbl>" * 1000 + "a" + "</w:tbl>" * 1000)
+    yield "nested too deeply", packed({"word/document.xml": tables})
 
 
 @pytest.mark.parametrize(("limit", "file"), bombs())

@@ -1,8 +1,8 @@
 """Office documents and books: docx, pptx, odt, odp and epub, which are ZIP archives of XML.
 
-    docx        the document, paragraph by paragraph
+    docx        the document, paragraph by paragraph, then its notes
     pptx        the slides, in the order of the presentation
-    odt, odp    the content, with what was deleted and the comments left out
+    odt, odp    the content, notes after their paragraphs, without what was deleted and comments
     epub        the chapters, in the order of the spine
 
 Laws: nothing outside the file is opened. At most `MOST_BYTES` are unpacked and `MOST_CHARS`
@@ -15,9 +15,11 @@ link    target of a hyperlink to the web; links within the document lead nowhere
 
 import re
 import zlib
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from io import BytesIO
 from posixpath import dirname, join, normpath
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 from urllib.parse import unquote
 from zipfile import BadZipFile, ZipFile
@@ -26,6 +28,7 @@ from lxml import etree
 
 from minicrawl.web.documents.document import MOST_CHARS, FileText
 from minicrawl.web.documents.writing import tidy
+from minicrawl.web.encoding.detection import decode
 
 MOST_BYTES = 100_000_000
 _MOST_PARTS = 10_000
@@ -42,23 +45,26 @@ class _Format(NamedTuple):
 
     lines: frozenset[str]
     texts: frozenset[str] = frozenset()  # empty: all text within a line
-    spaces: frozenset[str] = frozenset(("tab",))
+    signs: Mapping[str, str] = MappingProxyType({"tab": " "})
     breaks: frozenset[str] = frozenset(("br",))
+    notes: frozenset[str] = frozenset()  # lines inside another line, which go after it
     skipped: frozenset[str] = frozenset()
 
 
 _DOCX = _Format(
     lines=frozenset(("p",)),
     texts=frozenset(("t",)),
+    signs=MappingProxyType({"noBreakHyphen": "-", "tab": " "}),
     breaks=frozenset(("br", "cr")),
     skipped=frozenset(("Fallback", "moveFrom", "tabs")),
 )
 _PPTX = _Format(lines=frozenset(("p",)), texts=frozenset(("t",)))
 _ODF = _Format(
     lines=frozenset(("p", "h")),
-    spaces=frozenset(("s", "tab")),
+    signs=MappingProxyType({"s": " ", "tab": " "}),
     breaks=frozenset(("line-break",)),
-    skipped=frozenset(("tracked-changes", "annotation")),
+    notes=frozenset(("note-body",)),
+    skipped=frozenset(("tracked-changes", "annotation", "note-citation")),
 )
 _XHTML = _Format(
     lines=frozenset(
@@ -86,13 +92,15 @@ class _Text:
         self.links: dict[str, None] = {}
         self._left = MOST_CHARS
         self._line: list[str] = []
+        self._interrupted: list[list[str]] = []
+        self._notes: list[str] = []
         self._lines_open = self._texts_open = self._skipped_open = 0
         self._field = ""
 
     def begin(self, form: _Format, targets: dict[str, str]) -> None:
         """Begin a part; `targets` has the links that it names by ids."""
         self._format, self._targets = form, targets
-        self._line, self._field = [], ""
+        self._line, self._field, self._interrupted = [], "", []
         self._lines_open = self._texts_open = self._skipped_open = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -105,10 +113,13 @@ class _Text:
             self._lines_open += 1
         elif name in form.texts:
             self._texts_open += 1
-        elif name in form.spaces:
-            self._line.append(" ")
+        elif name in form.signs:
+            self._line.append(form.signs[name])
         elif name in form.breaks:
             self._end_line()
+        elif name in form.notes:
+            self._interrupted.append(self._line)
+            self._line = []
         elif name == "instrText":
             self._field = ""
         for attribute, value in attributes.items():
@@ -129,6 +140,9 @@ class _Text:
             self._lines_open -= 1
         elif name in form.texts:
             self._texts_open -= 1
+        elif name in form.notes:
+            self._end_line()
+            self._line = self._interrupted.pop()
         elif name == "instrText" and (field := _FIELD.match(self._field)):
             self._link(field[1])
 
@@ -147,9 +161,13 @@ class _Text:
         self._end_line()
 
     def _end_line(self) -> None:
-        if line := " ".join("".join(self._line).split()):
-            self.lines.append(line)
+        line = " ".join("".join(self._line).split())
         self._line = []
+        if self._interrupted:
+            self._notes.append(line)
+        else:
+            self.lines += filter(None, (line, *self._notes))
+            self._notes = []
 
     def _link(self, url: str) -> None:
         if url.lower().startswith(_WEB) and len(url) <= _LONGEST_URL:
@@ -184,9 +202,19 @@ class _Package:
 
     def targets(self, name: str) -> dict[str, str]:
         """Return the targets of a part's relationships by id."""
+        return {row.get("Id", ""): row.get("Target", "") for row in self._relationships(name)}
+
+    def related(self, name: str, kind: str) -> list[str]:
+        """Return the parts in this relation to a part, or to the package, whose name is ""."""
+        return [
+            _path(dirname(name), row.get("Target", ""))
+            for row in self._relationships(name)
+            if row.get("Type", "").endswith(f"/{kind}")
+        ]
+
+    def _relationships(self, name: str) -> Iterator[etree._Element]:
         place = join(dirname(name), "_rels", f"{name.rpartition('/')[2]}.rels")
-        rows = self.tree(place).iter("{*}Relationship")
-        return {row.get("Id", ""): row.get("Target", "") for row in rows}
+        return self.tree(place).iter("{*}Relationship")
 
     def title(self, name: str) -> str:
         return next((tidy(row.text or "") for row in self.tree(name).iter("{*}title")), "")
@@ -219,6 +247,8 @@ def _read_part(package: _Package, name: str, form: _Format, text: _Text) -> None
     if not content.strip():
         return
     text.begin(form, package.targets(name) if form in (_DOCX, _PPTX) else {})
+    if form is _XHTML:
+        content = decode(content, None)[0].encode()
     target = cast(Any, text)  # lxml's types allow names in bytes, which none of its parsers gives
     # Chapters have the named entities of HTML, whose definitions XML would load from the network.
     parser: etree.XMLParser | etree.HTMLParser = (
@@ -228,22 +258,28 @@ def _read_part(package: _Package, name: str, form: _Format, text: _Text) -> None
     )
     with suppress(etree.XMLSyntaxError):
         etree.fromstring(content, parser)
+    if any(error.type == etree.ErrorTypes.ERR_RESOURCE_LIMIT for error in parser.error_log):
+        raise _TooMuch("a file is read up to what is nested too deeply, or repeated by entities")
 
 
 def _outline(package: _Package) -> tuple[str, list[tuple[str, _Format]]]:
     """Return the part with the title, and the parts with text in reading order."""
     core, names = "docProps/core.xml", package.names
-    if "word/document.xml" in names:
-        return core, [("word/document.xml", _DOCX)]
-    if (show := "ppt/presentation.xml") in names:
-        targets = package.targets(show)
+    # Word on the web calls the document document2.xml.
+    usual = "word/document.xml", "ppt/presentation.xml"
+    mains = (*package.related("", "officeDocument"), *usual)
+    main = next((name for name in mains if name in names), "")
+    if main.startswith("word/"):
+        notes = package.related(main, "footnotes") + package.related(main, "endnotes")
+        return core, [(name, _DOCX) for name in (main, *notes)]
+    if main.startswith("ppt/"):
+        targets = package.targets(main)
         # The relationship of a slide is the id with a namespace, unlike its own.
         ids = (
             next((str(value) for name, value in row.items() if str(name).endswith("}id")), "")
-            for row in package.tree(show).iter("{*}sldId")
+            for row in package.tree(main).iter("{*}sldId")
         )
-        slides = (normpath(join("/ppt", targets.get(name, ""))).lstrip("/") for name in ids)
-        return core, [(slide, _PPTX) for slide in slides]
+        return core, [(_path("ppt", targets.get(name, "")), _PPTX) for name in ids]
     if "content.xml" in names:
         return "meta.xml", [("content.xml", _ODF)]
     roots = package.tree("META-INF/container.xml").iter("{*}rootfile")
@@ -251,7 +287,11 @@ def _outline(package: _Package) -> tuple[str, list[tuple[str, _Format]]]:
     tree, folder = package.tree(book), dirname(book)
     places = {row.get("id"): row.get("href", "") for row in tree.iter("{*}item")}
     chapters = (places.get(row.get("idref"), "") for row in tree.iter("{*}itemref"))
-    return book, [(normpath(join(folder, unquote(chapter))), _XHTML) for chapter in chapters]
+    return book, [(_path(folder, unquote(chapter)), _XHTML) for chapter in chapters]
+
+
+def _path(folder: str, target: str) -> str:
+    return normpath(join("/", folder, target)).lstrip("/")
 
 
 def _local(name: str) -> str:
