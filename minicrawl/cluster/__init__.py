@@ -21,7 +21,6 @@ child           the process in which a node crawls one shard
 around it
 engine          protocols of the replicated log; `nats` implements them
 access          addresses and credentials of the engine
-log_writer      appends entries to a log, and is fenced off by the next writer
 servers         NATS servers for demos and tests
 terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
 node            a process that holds leases of shards, crawls them and shares out pages

@@ -1,6 +1,6 @@
 """Protocols of the engine that joins the shards of a crawl.
 
-The engine has logs, keys, broadcasts and objects. `nats` implements it.
+The engine has logs, keys and broadcasts. `nats` implements it.
 
 Laws of every engine: confirmed data stays until somebody removes it. Only a caller that knows the
 end of a log appends to it. `update` changes a key only from the revision that the caller knows. A
@@ -8,14 +8,13 @@ failed call may be repeated.
 
 log        numbered entries of one shard; the first ones may have been removed
 pages      logs of the same kind, for the kept pages of shards
+snapshots  logs of the same kind, for snapshots of their stores
 key        a name with a small value and a revision, which grows with each change of any key
 beats      keys with a leader of their own: they answer while servers elect one for the other keys
-object     a large file with a name
 broadcast  a message to current listeners; it is not stored, and may be lost
 """
 
 from collections.abc import AsyncGenerator
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from minicrawl.cluster.records import KeyEntry
@@ -154,17 +153,9 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
     def pages(self) -> ShardLogs:
         """The logs of kept pages: each shard has one beside its log, made on first use."""
 
-    async def put_object(self, name: str, file: Path) -> None:
-        """Store a copy of the file; it replaces an older one when it is complete."""
-
-    async def get_object(self, name: str, file: Path) -> None:
-        """Write the object to `file`. Raises EngineError if it is absent or damaged."""
-
-    async def delete_object(self, name: str) -> None:
-        """Delete the object, if it exists."""
-
-    async def objects(self) -> list[str]:
-        """Return the names of all objects."""
+    @property
+    def snapshots(self) -> ShardLogs:
+        """The logs of snapshots, made on first use."""
 
     async def server_facts(self) -> list[ServerFacts]:
         """Return the servers that answer; at least the one that we are connected to."""

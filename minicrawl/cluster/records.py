@@ -203,6 +203,8 @@ class DesiredValue(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotRecord(Record):
+    """Snapshot of a store. `object` is its name in a bucket; empty if the log has its bytes."""
+
     object: str
     entry: int  # the last entry of the shard's log that the snapshot includes
     size: int  # of the file, before compression

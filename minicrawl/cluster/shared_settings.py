@@ -31,7 +31,7 @@ class TermsRecord(Record):
     version: str
     shards: int
     settings: Mapping[str, object]  # by name, as JSON values
-    seeds: str  # name of the object with one seed per line
+    seeds: str  # name of the keys with one seed per line
 
     def __post_init__(self) -> None:
         if not 1 <= self.shards <= MOST_SHARDS:

@@ -9,14 +9,18 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from minicrawl import __version__
 from minicrawl.cluster import records
-from minicrawl.cluster.engine import ClusterEngine, KeyTaken
+from minicrawl.cluster.engine import (
+    MOST_VALUE_BYTES,
+    ClusterEngine,
+    EngineUnavailable,
+    KeyTaken,
+    KeyValues,
+)
 from minicrawl.cluster.records import CrawlActivity, Record, RecordError, ShardFacts, StateRecord
 from minicrawl.cluster.shared_settings import (
     LIVE,
@@ -39,7 +43,7 @@ R = TypeVar("R", bound=Record)
 
 NO_CRAWL = "this cluster has no crawl yet: minicrawl crawl SEEDS --cluster URL"
 DEFAULT_SHARDS = 16
-FORMAT = 9
+FORMAT = 10
 """Version of keys, logs and messages. Nodes of a cluster need the same."""
 _POLL_S = 1.0
 _NOTICED_LOOK = 3
@@ -55,20 +59,19 @@ async def start_or_join(
     if await engine.get(records.TERMS_KEY) is None:
         if not named:
             raise UsageError("this cluster has no crawl yet: give SEEDS to begin one")
-        identity = token_hex(8)
         terms = TermsRecord(
-            id=identity,
+            id=token_hex(8),
             format=FORMAT,
             schema=schema.VERSION,
             version=__version__,
             shards=shards or DEFAULT_SHARDS,
             settings=USUAL | settings,
-            seeds=f"seeds-{identity}",
+            seeds="",
         )
         check_terms(terms, own)
         state = StateRecord(doing=CrawlActivity.RUNNING, run=1, reason="")
-        if await begin_crawl(engine, terms, named, state):
-            return terms  # else another caller was quicker
+        if (begun := await begin_crawl(engine, terms, named, state)) is not None:
+            return begun
     before, revision = await terms_of(engine)
     state, state_revision = await state_of(engine)
     terms = before
@@ -99,9 +102,9 @@ async def start_or_join(
 
 async def begin_crawl(
     engine: ClusterEngine, terms: TermsRecord, seeds: list[str], state: StateRecord
-) -> bool:
-    """Write the terms. Return False if another caller has begun the crawl meanwhile."""
-    await _put_seeds(engine, terms.seeds, seeds)
+) -> TermsRecord | None:
+    """Write and return the terms, or return None if another caller has begun the crawl."""
+    terms = replace(terms, seeds=await _put_seeds(engine, terms.id, seeds))
     free = records.LeaseRecord(node="", session="", generation=0)
     # Leases are created here so that nodes update them, and do not race to create them.
     leases = {f"{records.LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}
@@ -111,9 +114,8 @@ async def begin_crawl(
     try:
         await engine.update(records.TERMS_KEY, terms.pack(), 0)
     except KeyTaken:
-        await engine.delete_object(terms.seeds)
-        return False
-    return True
+        return None
+    return terms
 
 
 async def _joined(
@@ -141,8 +143,7 @@ async def _joined(
             "name, as in nats://host:4222/NAME; or stop this one first, then start it with them"
         )
     if new:
-        terms = replace(terms, seeds=f"seeds-{terms.id}-{token_hex(4)}")
-        await _put_seeds(engine, terms.seeds, [*known, *new])
+        terms = replace(terms, seeds=await _put_seeds(engine, terms.id, [*known, *new]))
     unchanged = {
         name: value
         for name, value in terms.settings.items()
@@ -206,16 +207,24 @@ async def last_told(engine: ClusterEngine, shard: int, run: int) -> tuple[int, S
     return 0, ShardFacts(shard)
 
 
-async def seeds_of(engine: ClusterEngine, name: str) -> list[str]:
-    with TemporaryDirectory(prefix="minicrawl-") as folder:
-        file = Path(folder) / "seeds"
-        await engine.get_object(name, file)
-        return file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+SEEDS_PREFIX = "seeds."
 
 
-async def _put_seeds(engine: ClusterEngine, name: str, seeds: Iterable[str]) -> None:
-    with TemporaryDirectory(prefix="minicrawl-") as folder:
-        file = Path(folder) / "seeds"
-        text = "".join(f"{seed}\n" for seed in seeds)
-        file.write_text(text, encoding="utf-8", errors="surrogateescape")
-        await engine.put_object(name, file)
+async def seeds_of(engine: KeyValues, name: str) -> list[str]:
+    """Return the seeds that the terms name."""
+    pieces = await engine.keys(f"{SEEDS_PREFIX}{name}.")
+    if len(pieces) < int(name.rpartition("-")[2]):
+        raise EngineUnavailable(f"the servers lack some of the seeds {name}: trying again")
+    content = b"".join(piece.value or b"" for piece in pieces)
+    return content.decode(errors="surrogateescape").splitlines()
+
+
+async def _put_seeds(engine: KeyValues, crawl: str, seeds: Iterable[str]) -> str:
+    """Store the seeds as keys, and return their name, which ends with the number of keys."""
+    content = "".join(f"{seed}\n" for seed in seeds).encode(errors="surrogateescape")
+    begins = range(0, len(content), MOST_VALUE_BYTES)
+    name = f"{crawl}-{token_hex(4)}-{len(begins)}"
+    for begin in begins:
+        piece = content[begin : begin + MOST_VALUE_BYTES]
+        await engine.put(f"{SEEDS_PREFIX}{name}.{begin:015}", piece)
+    return name

@@ -15,11 +15,9 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from enum import Enum, auto
 from functools import cached_property
-from pathlib import Path
 
 from minicrawl.cluster.engine import (
     MOST_VALUE_BYTES,
-    EngineError,
     EngineFull,
     EngineUnavailable,
     Fenced,
@@ -84,13 +82,13 @@ class FakeServers:
     ) -> None:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
         self.pages: defaultdict[int, Log] = defaultdict(Log)
+        self.snapshots: defaultdict[int, Log] = defaultdict(Log)
         self.forgot: defaultdict[int, int] = defaultdict(int)
         """Number of last entries of a shard's log that the leading server does not know."""
         self.lose_batches = False
         """Whether batches may be lost, as all other broadcasts may."""
         self.lost_batches = 0
         self.values = dict[str, KeyEntry]()
-        self.files = dict[str, bytes]()
         self.said = list[KeyEntry]()
         self.revision = 0
         self.log_bytes = log_bytes
@@ -143,7 +141,7 @@ class _Call:
 
 
 class FakeEngine:
-    """The whole engine. Only the keys of `beats` are used, and only the logs of `pages`."""
+    """The whole engine. Only the keys of `beats` are used, and only the logs of the others."""
 
     def __init__(
         self, servers: FakeServers | None = None, logs: defaultdict[int, Log] | None = None
@@ -161,6 +159,10 @@ class FakeEngine:
     @property
     def pages(self) -> "FakeEngine":
         return FakeEngine(self.servers, self.servers.pages)
+
+    @property
+    def snapshots(self) -> "FakeEngine":
+        return FakeEngine(self.servers, self.servers.snapshots)
 
     async def server_facts(self) -> list[ServerFacts]:
         return [ServerFacts("fake", as_text(RECOMMENDED), syncs=True)]
@@ -190,7 +192,8 @@ class FakeEngine:
                 if is_ours and log.contents[after + 1 - log.first] == content:
                     return after + 1
                 raise Fenced(f"shard {shard} was taken over by another node")
-            most = self.servers.log_bytes
+            is_limited = self._logs is not self.servers.snapshots
+            most = self.servers.log_bytes if is_limited else None
             if most is not None and sum(map(len, log.contents)) + len(content) > most:
                 raise EngineFull(f"the log of shard {shard} is full")
             log.contents.append(content)
@@ -301,23 +304,3 @@ class FakeEngine:
                 if one.key.startswith(prefix):
                     yield one
             await changed
-
-    # ------------------------------------------------------------ objects
-
-    async def put_object(self, name: str, file: Path) -> None:
-        async with self._call():
-            self.servers.files[name] = file.read_bytes()
-
-    async def get_object(self, name: str, file: Path) -> None:
-        async with self._call():
-            if name not in self.servers.files:
-                raise EngineError(f"there is no object {name}")
-            file.write_bytes(self.servers.files[name])
-
-    async def delete_object(self, name: str) -> None:
-        async with self._call():
-            self.servers.files.pop(name, None)
-
-    async def objects(self) -> list[str]:
-        async with self._call():
-            return sorted(self.servers.files)

@@ -14,7 +14,6 @@ from minicrawl.cluster.engine import (
     MOST_ENTRY_BYTES,
     MOST_VALUE_BYTES,
     ClusterEngine,
-    EngineError,
     EngineUnavailable,
     Fenced,
     KeyTaken,
@@ -255,22 +254,3 @@ async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
     with pytest.raises(ValueError, match="more than a broadcast may have"):
         await one.broadcast("told.1.3", largest + b".")
     await cancelled(listening)
-
-
-async def test_an_object_is_read_back_unchanged_and_can_be_replaced_and_deleted(
-    connect: Connect, tmp_path: Path
-) -> None:
-    file, back = tmp_path / "file", tmp_path / "back"
-
-    engine = await connect()
-    for content in (b"", bytes(range(256)) * 2_000, b"shorter"):
-        file.write_bytes(content)
-        await engine.put_object("a snapshot", file)
-        await (await connect()).get_object("a snapshot", back)
-        assert back.read_bytes() == content
-    assert await engine.objects() == ["a snapshot"]
-    await engine.delete_object("a snapshot")
-    await engine.delete_object("a snapshot")
-    assert await engine.objects() == []
-    with pytest.raises(EngineError):
-        await engine.get_object("a snapshot", back)

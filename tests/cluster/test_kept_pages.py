@@ -11,7 +11,8 @@ from hypothesis.stateful import rule
 from minicrawl.archive import segments
 from minicrawl.archive.reader import ArchiveReader, verify
 from minicrawl.cluster.engine import EngineError, Fenced
-from minicrawl.cluster.replica.kept_pages import PieceKind, pack_piece, restore_pages
+from minicrawl.cluster.replica.entries import Entry, EntryKind, pack
+from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.cluster.replica.restoring import restore
 from minicrawl.errors import NoRoom
 from minicrawl.store import tables
@@ -127,7 +128,7 @@ def laid(servers: FakeServers, folder: Path) -> bytes:
 
 
 def more(place: int, content: bytes) -> bytes:
-    return pack_piece(PieceKind.MORE, place, content)
+    return pack(Entry(EntryKind.MORE, place, content))
 
 
 FIRST = segments.FIRST

@@ -18,7 +18,8 @@ from minicrawl.archive.joining import JoinedArchive
 from minicrawl.archive.objects.moved_file import STUB, move, stub_of
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, LogEntry
-from minicrawl.cluster.replica.kept_pages import PieceKind, pack_piece, restore_pages
+from minicrawl.cluster.replica.entries import Entry, EntryKind, pack
+from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.crawl.record.moving import finished_files
 from minicrawl.errors import Unreachable
 from minicrawl.store.reader import archive_folder
@@ -228,7 +229,7 @@ def test_an_index_is_made_from_the_segments_if_their_headers_are_gone(
 )
 def test_stubs_that_no_shard_writes_are_refused(content: bytes, tmp_path: Path) -> None:
     servers = FakeServers()
-    servers.pages[SHARD].contents = [pack_piece(PieceKind.MOVED, segments.FIRST, content)]
+    servers.pages[SHARD].contents = [pack(Entry(EntryKind.MOVED, segments.FIRST, content))]
     with pytest.raises(EngineError, match="the log of kept pages is damaged"):
         asyncio.run(restore_pages(FakeEngine(servers), SHARD, tmp_path / "pages"))
 
@@ -236,8 +237,8 @@ def test_stubs_that_no_shard_writes_are_refused(content: bytes, tmp_path: Path) 
 def test_no_piece_replaces_what_was_moved(tmp_path: Path) -> None:
     servers = FakeServers()
     servers.pages[SHARD].contents = [
-        pack_piece(PieceKind.MOVED, segments.place_at(2, 0), b"{}"),
-        pack_piece(PieceKind.MORE, segments.FIRST, b"another page"),
+        pack(Entry(EntryKind.MOVED, segments.place_at(2, 0), b"{}")),
+        pack(Entry(EntryKind.MORE, segments.FIRST, b"another page")),
     ]
     with pytest.raises(EngineError, match="damaged: expected"):
         asyncio.run(restore_pages(FakeEngine(servers), SHARD, tmp_path))

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 import sqlite3
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from zlib import crc32
@@ -13,15 +14,10 @@ import zstandard
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import rule
 
-from minicrawl.archive.objects.moved_file import STUB, put_whole, stub_path, write_stub
+from minicrawl.archive.objects.moved_file import put_whole, stub_path, write_stub
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.replica.entries import (
-    EntryKind,
-    ReplicaEntry,
-    WalDecompressor,
-    pack_entry,
-    unpack_entry,
-)
+from minicrawl.cluster.records import SnapshotRecord
+from minicrawl.cluster.replica.entries import Entry, EntryKind, pack, unpack
 from minicrawl.cluster.replica.restoring import Restored, restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits
 from minicrawl.errors import NoRoom, Unnamed
@@ -156,13 +152,19 @@ def test_neither_holder_nor_successor_goes_on_after_the_end_of_a_server_that_los
         asyncio.run(take_over(FakeEngine(servers), SHARD, tmp_path / "next.db", least=100))
 
 
+def whole_snapshots(servers: FakeServers) -> Iterator[SnapshotRecord]:
+    for entry in map(unpack, servers.snapshots[SHARD].contents):
+        if entry.kind is EntryKind.WHOLE:
+            yield SnapshotRecord.unpack("of a snapshot", entry.content)
+
+
 def test_a_full_log_gets_room_by_a_snapshot(tmp_path: Path) -> None:
     servers = FakeServers(log_bytes=200_000)
     node = ShardNode(servers, tmp_path, ReplicaLimits(wal_bytes=60_000, log_bytes=1 << 40))
     waits = [commit_in_time(node.store, document(number, 30_000)) for number in range(1, 41)]
     assert any(waits)
     assert servers.logs[SHARD].first > 1
-    assert len(servers.files) == 1
+    assert len(list(whole_snapshots(servers))) == 1
     before = node.content
     node.end()
     again = tmp_path / "again.db"
@@ -189,16 +191,17 @@ def test_a_bucket_has_the_last_snapshot_and_no_other(
         attempt = tmp_path / f"shard-{SHARD}-{number}-abc"
         attempt.write_bytes(b"a snapshot that nobody names")
         stub = write_stub(attempt, store)
-        engine = FakeEngine(servers)
-        asyncio.run(engine.put_object(f"{attempt.name}{STUB}", stub_path(attempt)))
+        key = f"moved.{SHARD}.{attempt.name}"
+        asyncio.run(FakeEngine(servers).put(key, stub_path(attempt).read_bytes()))
         put_whole(stub, attempt)
     again = tmp_path / "again.db"
     asyncio.run(restore(FakeEngine(servers), SHARD, again))
     assert content(again) == before
     found = objects(store)
-    assert {f"{key.split('/')[1]}{STUB}" for key in found} == set(servers.files)
+    keys = asyncio.run(FakeEngine(servers).keys("moved."))
+    assert {key.split("/")[1] for key in found} == {key.key.rpartition(".")[2] for key in keys}
     assert len(found) == 2  # the last snapshot, and the attempt after it
-    assert sum(map(len, servers.files.values())) < 1_000
+    assert sum(map(len, servers.snapshots[SHARD].contents)) < 1_000
 
 
 def test_a_snapshot_with_other_bytes_is_refused(
@@ -269,22 +272,23 @@ def test_a_truncated_entry_is_named_and_never_skipped(tmp_path: Path) -> None:
 
 
 def test_the_error_names_the_later_version_of_an_entry() -> None:
-    packed = pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 3, b"abc"))
+    packed = pack(Entry(EntryKind.FIRST, 0, b"abc"))
     content = b"\x09" + packed[5:]
     with pytest.raises(EngineError, match="version 9"):
-        unpack_entry(crc32(content).to_bytes(4, "big") + content)
+        unpack(crc32(content).to_bytes(4, "big") + content)
 
 
-def test_an_entry_that_decompresses_to_more_than_it_states_is_refused() -> None:
+def test_an_entry_that_decompresses_to_more_than_a_node_sends_is_refused(tmp_path: Path) -> None:
     bomb = zstandard.ZstdCompressor().compress(bytes(1 << 30))
-    entry = ReplicaEntry(EntryKind.FIRST, 0, 1_000, bomb)
+    servers = FakeServers()
+    servers.logs[SHARD].contents = [pack(Entry(EntryKind.FIRST, 0, bomb))]
     with pytest.raises(EngineError, match="size"):
-        WalDecompressor().decompress(entry)
+        asyncio.run(restore(FakeEngine(servers), SHARD, tmp_path / "crawl.db"))
 
 
 def test_a_shard_without_a_log_is_a_file_without_tables(tmp_path: Path) -> None:
     path = tmp_path / "crawl.db"
     taken = asyncio.run(restore(FakeEngine(), SHARD, path))
-    assert taken == Restored(0, 0)
+    assert taken == Restored()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)

@@ -56,6 +56,10 @@ class Mortal(FakeEngine):
     def pages(self) -> "Mortal":
         return Mortal(self.servers, self.servers.pages)
 
+    @property
+    def snapshots(self) -> "Mortal":
+        return Mortal(self.servers, self.servers.snapshots)
+
 
 def continued(servers: FakeServers) -> FakeEngine:
     engine = FakeEngine(servers)
@@ -179,6 +183,6 @@ async def test_a_running_crawl_and_one_that_is_continued_meanwhile_keep_their_sh
     with pytest.raises(UsageError, match="continued the crawl meanwhile"):
         await reshard(Restarted(servers), target, 4, tmp_path)
     assert (await state_of(engine))[0] == running
-    assert not target.servers.files
+    assert not any(log.contents for log in target.servers.snapshots.values())
     made, _ = await of_crawl(engine, tmp_path / "after")
     assert made.shards == SHARDS

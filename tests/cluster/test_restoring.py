@@ -11,7 +11,7 @@ import pytest
 from minicrawl.cluster.engine import EngineUnavailable
 from minicrawl.cluster.gathering.kept_store import gather_cluster, kept_store
 from minicrawl.cluster.records import STATE_KEY, TERMS_KEY, ShardFacts, StateRecord
-from minicrawl.cluster.replica.snapshots import store_snapshot
+from minicrawl.cluster.replica.snapshots import SnapshotWriter
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.terms import FORMAT
 from minicrawl.cluster.traffic.exchange import BatchExchange
@@ -46,6 +46,11 @@ async def keep(engine: FakeEngine, hand: HandCluster) -> None:
         one.store.compact()
         entry = await engine.append(shard, (await engine.log_span(shard)).last, b"a commit")
         await store_snapshot(engine, shard, hand.paths[shard], entry)
+
+
+async def store_snapshot(engine: FakeEngine, shard: int, store: Path, entry: int) -> None:
+    last = (await engine.snapshots.log_span(shard)).last
+    await SnapshotWriter(engine, shard, store, last).store(entry)
 
 
 def crawled(folder: Path, stack: ExitStack) -> HandCluster:

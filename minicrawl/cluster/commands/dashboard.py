@@ -15,11 +15,10 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from minicrawl.cluster import steering
-from minicrawl.cluster.access import ClusterAccess, access_of, connect_engine
+from minicrawl.cluster.access import ClusterAccess, EngineThread, access_of, connect_engine
 from minicrawl.cluster.commands.gather import folder_of
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.gathering.kept_store import KeptStore, kept_store
-from minicrawl.cluster.log_writer import EngineThread
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.config import Settings
 from minicrawl.config.values.networks import without_logins

@@ -45,11 +45,13 @@ from minicrawl.cluster.records import (
     LeaseRecord,
     StateRecord,
 )
-from minicrawl.cluster.replica.entries import PIECE_BYTES
-from minicrawl.cluster.replica.kept_pages import PieceKind, pack_piece, restore_pages
+from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
+from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.cluster.replica.restoring import fence
-from minicrawl.cluster.replica.snapshots import remove_object, store_snapshot
+from minicrawl.cluster.replica.shard_log import LogWriter
+from minicrawl.cluster.replica.snapshots import SnapshotWriter, remove_moved
 from minicrawl.cluster.terms import (
+    SEEDS_PREFIX,
     begin_crawl,
     last_told,
     refuse_other_version,
@@ -120,10 +122,8 @@ async def reshard(
     with reading(whole) as connection:
         takedowns = tables.taken_down(tables.counters(connection))
     known = await seeds_of(engine, terms.seeds)
-    identity, seeds = token_hex(8), [seed for seed in known if not takedowns.covers(seed)]
-    again = replace(
-        terms, id=identity, version=__version__, shards=shards, seeds=f"seeds-{identity}"
-    )
+    seeds = [seed for seed in known if not takedowns.covers(seed)]
+    again = replace(terms, id=token_hex(8), version=__version__, shards=shards)
     stopped = StateRecord(
         doing=CrawlActivity.STOPPED,
         run=state.run,
@@ -154,16 +154,17 @@ async def _wait_for_nodes(engine: ClusterEngine) -> None:
 
 async def _ship(target: ClusterEngine, shard: int, store: Path) -> None:
     """Store a snapshot of the shard's store, and the log of its kept pages."""
-    await store_snapshot(target, shard, store, await fence(target, shard, 0))
-    last = 0
+    entry = await fence(target, shard, 0)
+    snapshots = (await target.snapshots.log_span(shard)).last
+    await SnapshotWriter(target, shard, store, snapshots).store(entry)
+    pages = LogWriter(target.pages, shard, 0)
     with closing(Segments(archive_folder(store))) as segments:
         for number in segments.numbers():
             length = segments.length(number)
             for offset in range(0, length, PIECE_BYTES):
                 place = place_at(number, offset)
                 content = segments.read_bytes(place, min(PIECE_BYTES, length - offset))
-                piece = pack_piece(PieceKind.MORE, place, content)
-                last = await target.pages.append(shard, last, piece)
+                await pages.append(Entry(EntryKind.MORE, place, content))
 
 
 async def _empty(engine: ClusterEngine, shards: int, folder: Path) -> None:
@@ -173,7 +174,8 @@ async def _empty(engine: ClusterEngine, shards: int, folder: Path) -> None:
             await restore_pages(engine, shard, gone := folder / f"moved-{shard}")
             for stub in gone.glob(f"*{STUB}"):
                 await to_thread(delete_object, stub.with_name(stub.name.removesuffix(STUB)))
-        await engine.remove_entries(shard, (await engine.log_span(shard)).last)
-        await engine.pages.remove_entries(shard, (await engine.pages.log_span(shard)).last)
-    for name in await engine.objects():
-        await remove_object(engine, name, folder)
+        await remove_moved(engine, shard, folder, (await engine.log_span(shard)).last)
+        for logs in (engine, engine.pages, engine.snapshots):
+            await logs.remove_entries(shard, (await logs.log_span(shard)).last)
+    for seeds in await engine.keys(SEEDS_PREFIX):
+        await engine.delete(seeds.key)

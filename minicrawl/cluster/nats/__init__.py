@@ -1,13 +1,12 @@
-"""The engine over NATS JetStream: streams for logs, buckets for keys and objects.
+"""The engine over NATS JetStream: streams for logs, buckets for keys.
 
 jetstream    requests, repeated until they are answered
 streams      names and creation of a crawl's streams
 connecting   the connection, with credentials; the engine made of all parts
-logs         the log of each shard, and that of its kept pages
+logs         the logs of each shard: of its store, its kept pages and its snapshots
 keys         small values that change, and beats
-objects      large files
 broadcasts   messages that nothing stores
 
-Laws: nothing here knows the meaning of entries, values and objects. A message is never larger than
+Laws: nothing here knows the meaning of entries and values. A message is never larger than
 servers accept by default. Passwords are in no message, log or store.
 """

@@ -26,8 +26,7 @@ from minicrawl.cluster.engine import EngineError, EngineUnavailable
 from minicrawl.cluster.nats.broadcasts import NatsBroadcasts
 from minicrawl.cluster.nats.jetstream import JetStreamClient
 from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
-from minicrawl.cluster.nats.logs import NatsLogs, NatsPages
-from minicrawl.cluster.nats.objects import NatsObjects
+from minicrawl.cluster.nats.logs import NatsLogs
 from minicrawl.cluster.nats.streams import Streams
 from minicrawl.cluster.records import STATE_KEY, StateRecord
 from minicrawl.cluster.server_versions import ServerFacts, Version, as_text, as_version, refusal
@@ -85,10 +84,11 @@ _JWT, _SEED = "BEGIN NATS USER JWT", "BEGIN USER NKEY SEED"
 _MOST_CREDS_BYTES = 1 << 20
 
 
-class NatsEngine(NatsLogs, NatsKeys, NatsBroadcasts, NatsObjects):
+class NatsEngine(NatsLogs, NatsKeys, NatsBroadcasts):
     def __init__(self, streams: Streams) -> None:
         super().__init__(streams)
-        self.beats, self.pages, self.name = NatsBeats(streams), NatsPages(streams), streams.name
+        self.beats, self.name = NatsBeats(streams), streams.name
+        self.pages, self.snapshots = NatsLogs(streams, "pages"), NatsLogs(streams, "snapshots")
 
     async def server_facts(self) -> list[ServerFacts]:
         """Ask all servers, which answer only the user of the system account."""

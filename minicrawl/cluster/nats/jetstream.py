@@ -175,7 +175,7 @@ class JetStreamClient:
         if self.denied is not None:
             return EngineError(
                 f"{self._shown}: {self.denied}; let this user publish and subscribe to "
-                f"$JS.>, $KV.>, $O.>, _INBOX.> and {self._bucket}.>"
+                f"$JS.>, $KV.>, _INBOX.> and {self._bucket}.>"
             )
         if self.client.is_closed:
             return EngineUnavailable(f"{self._shown}: the connection is closed")

@@ -1,4 +1,4 @@
-"""Logs in JetStream: that of each shard, and that of its kept pages, is a stream.
+"""Logs in JetStream: those of a shard, of its kept pages, and of its snapshots are streams.
 
 Law: a message names the last one that its sender knew, and the server refuses it after any other.
 So each message is an entry.
@@ -20,7 +20,7 @@ from minicrawl.cluster.engine import (
     LogSpan,
 )
 from minicrawl.cluster.nats.jetstream import WRONG_SEQUENCE, JetStreamRefusal
-from minicrawl.cluster.nats.streams import NatsPart
+from minicrawl.cluster.nats.streams import NatsPart, Streams
 
 AT_ONCE = 16
 """Number of entries that are requested at the same time."""
@@ -33,7 +33,10 @@ _EXPECTED = "Nats-Expected-Last-Sequence"
 class NatsLogs(NatsPart):
     """`ShardLogs` of one kind: a stream for each shard."""
 
-    _kind = "log"  # part of the names of streams
+    def __init__(self, streams: Streams, kind: str = "log") -> None:
+        """`kind` is part of the names of streams."""
+        super().__init__(streams)
+        self._kind = kind
 
     async def log_span(self, shard: int) -> LogSpan:
         answer = await self._jetstream.api(f"STREAM.INFO.{await self._stream(shard)}")
@@ -94,7 +97,3 @@ class NatsLogs(NatsPart):
 
     async def _stream(self, shard: int) -> str:
         return await self._streams.log(shard, self._kind)
-
-
-class NatsPages(NatsLogs):
-    _kind = "pages"

@@ -3,10 +3,9 @@
 Law: an existing stream keeps its configuration, even if a later version would choose another.
 
 log      `minicrawl-NAME-log-3`: entries of shard 3
-pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any
+pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any; snapshots alike
 keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
 beats    `KV_minicrawl_beats-NAME`: another such bucket, for heartbeats
-objects  `OBJ_minicrawl-NAME`: a bucket in the format of `nats object`
 """
 
 import asyncio
@@ -46,7 +45,6 @@ class Streams:
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
         self.jetstream, self._settings = jetstream, settings
         self.name, self.bucket = settings.name, settings.bucket
-        self.objects = f"OBJ_{self.bucket}"
         self.keys, self.beats = Bucket(self.bucket), Bucket(f"minicrawl_beats-{self.name}")
         self._made = set[str]()
 
@@ -72,12 +70,7 @@ class Streams:
             )
             for bucket in (self.keys, self.beats)
         )
-        objects = self._make(
-            self.objects,
-            [f"$O.{self.bucket}.{part}.>" for part in "CM"],
-            allow_rollup_hdrs=True,
-        )
-        await asyncio.gather(*buckets, objects)
+        await asyncio.gather(*buckets)
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""

@@ -41,7 +41,7 @@ class ShardJob:
     folder: Path
     settings: dict[str, object]  # by name, as JSON values
     own_settings: dict[str, object]  # of the node, by name
-    seeds: str  # name of the object with the seeds
+    seeds: str  # name of the keys with the seeds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

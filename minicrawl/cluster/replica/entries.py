@@ -1,85 +1,63 @@
-"""Format of an entry in the log of a shard.
+"""Format of the entries in the three logs of a shard: of its store, its kept pages, its snapshots.
 
-Law: nothing from the engine is trusted. An entry that no replica writes is refused, and no entry
-takes more memory than its size allows.
+An entry has a kind, a place and bytes, and its checksum is before them.
 
-All entries of one WAL form one compressed stream. Successive commits write the same pages again,
-which then cost next to nothing.
+    kind    in the log of the store  of kept pages                    of snapshots
+    FIRST   bytes that begin a WAL                                    bytes that begin a snapshot
+    MORE    bytes from this place    bytes from this place            bytes from this place
+    TAKEN   another node has taken the shard over: earlier writers are refused
+    MOVED                            stubs of segments before a place
+    WHOLE                                                             a `SnapshotRecord`
+
+Law: nothing from the engine is trusted: bytes that no node writes are refused.
 """
 
 import struct
 from enum import IntEnum
 from typing import NamedTuple
-
-import zstandard
+from zlib import crc32
 
 from minicrawl.cluster.engine import EngineError
-from minicrawl.cluster.log_writer import pack_frame, unpack_frame
 
 PIECE_BYTES = 3 << 17
-"""WAL bytes in one entry. Incompressible bytes still fit after zstd has added its overhead."""
+"""Bytes in one entry. Incompressible bytes still fit after zstd has added its overhead."""
 
-_HEAD = struct.Struct(">QI")
-"""Offset, size."""
-_LEVEL = 3
-MOST_WINDOW = 1 << 23
-_SLICE_BYTES = 1 << 10
-"""Compressed bytes expanded at a time, which bounds the expanded size."""
+_VERSION = 2
+_HEAD = struct.Struct(">IBBQ")
+"""Checksum of all that follows, version, kind, place."""
+_CHECKSUM = struct.Struct(">I")
 
 
 class EntryKind(IntEnum):
     MORE = 0
-    """The next bytes of the current WAL."""
     FIRST = 1
-    """The first bytes of a new WAL; all before it has been folded into the file."""
     TAKEN = 2
-    """No bytes: another node has taken the shard over. The next entry is FIRST."""
+    MOVED = 3
+    WHOLE = 4
 
 
-class ReplicaEntry(NamedTuple):
+class Entry(NamedTuple):
     kind: EntryKind
-    offset: int
-    """Position in the WAL, before compression."""
-    size: int
-    """Size before compression."""
-    content: bytes
+    place: int = 0
+    """Position of the bytes, before compression, in the WAL, the archive or the snapshot."""
+    content: bytes = b""
 
 
-def pack_entry(entry: ReplicaEntry) -> bytes:
-    return pack_frame(entry.kind, _HEAD.pack(entry.offset, entry.size), entry.content)
+def pack(entry: Entry) -> bytes:
+    checked = _HEAD.pack(0, _VERSION, entry.kind, entry.place)[_CHECKSUM.size :] + entry.content
+    return _CHECKSUM.pack(crc32(checked)) + checked
 
 
-def unpack_entry(packed: bytes) -> ReplicaEntry:
+def unpack(packed: bytes) -> Entry:
     """Decode an entry; its content stays compressed."""
-    kind, (offset, size), content = unpack_frame(packed, EntryKind, _HEAD)
-    if size > PIECE_BYTES:
-        raise EngineError(f"it has {size:,} bytes, more than the limit of {PIECE_BYTES:,}")
-    return ReplicaEntry(kind, offset, size, content)
-
-
-class WalCompressor:
-    def __init__(self) -> None:
-        self._stream = zstandard.ZstdCompressor(level=_LEVEL).compressobj()
-
-    def compress(self, piece: bytes) -> bytes:
-        """Return bytes that restore this piece, given all pieces before it."""
-        compressed = self._stream.compress(piece)
-        return compressed + self._stream.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
-
-
-class WalDecompressor:
-    def __init__(self) -> None:
-        self._stream = zstandard.ZstdDecompressor(max_window_size=MOST_WINDOW).decompressobj()
-
-    def decompress(self, entry: ReplicaEntry) -> bytes:
-        piece, content = bytearray(), entry.content
-        try:
-            for begin in range(0, len(content), _SLICE_BYTES):
-                piece += self._stream.decompress(content[begin : begin + _SLICE_BYTES])
-                if len(piece) > entry.size:
-                    break
-        except zstandard.ZstdError as error:
-            raise EngineError(f"the log is damaged: {error}") from error
-        if len(piece) != entry.size:
-            raise EngineError("the log is damaged: an entry does not have the size that it states")
-        return bytes(piece)
+    try:
+        checksum, version, kind, place = _HEAD.unpack_from(packed)
+        if checksum != crc32(memoryview(packed)[_CHECKSUM.size :]):
+            raise ValueError("its checksum is wrong")
+        if version == _VERSION:
+            return Entry(EntryKind(kind), place, packed[_HEAD.size :])
+    except (struct.error, ValueError) as error:
+        raise EngineError(f"it is damaged, or no minicrawl made it: {error}") from error
+    raise EngineError(
+        f"it has version {version}, but this minicrawl reads {_VERSION}: upgrade minicrawl"
+    )

@@ -21,30 +21,18 @@ piece   consecutive bytes of one segment; a record may begin and end in differen
 
 import json
 import re
-import struct
-from collections.abc import Callable
-from contextlib import aclosing
-from enum import IntEnum
+from contextlib import suppress
 from pathlib import Path
-from secrets import token_bytes
 from threading import Lock
 
 from minicrawl.archive.objects.moved_file import STUB, stub_of
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced, ignore
-from minicrawl.cluster.log_writer import (
-    EngineThread,
-    LogWriter,
-    mark_taken,
-    pack_frame,
-    read_entry,
-    unpack_frame,
-)
-from minicrawl.cluster.replica.entries import PIECE_BYTES
+from minicrawl.cluster.access import EngineThread
+from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced, ignore
+from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
+from minicrawl.cluster.replica.shard_log import Emit, LogWriter, Overtaken, mark_taken, replay
 from minicrawl.errors import Damaged
 
-_HEAD = struct.Struct(">Q")
-"""Place of the piece, or behind the last segment that was moved."""
 _STUB_NAME = re.compile(r"segment-[0-9]{6}\.(pages|headers)" + re.escape(STUB))
 
 Begins = dict[int, int]
@@ -53,30 +41,14 @@ TakenPages = tuple[Path, int, Begins]
 """An archive's folder, the entry with which it was taken over, and the entries of its segments."""
 
 
-class PieceKind(IntEnum):
-    MORE = 0
-    """Bytes of the archive."""
-    TAKEN = 1
-    """No bytes: another node has taken the shard over."""
-    MOVED = 2
-    """The stubs of all segments that were moved, and of their headers, as JSON by name."""
-
-
-def pack_piece(kind: PieceKind, place: int, content: bytes) -> bytes:
-    """Encode an entry of the log. Its records are compressed already."""
-    return pack_frame(kind, _HEAD.pack(place), content)
-
-
 async def take_over_pages(
-    engine: ClusterEngine, shard: int, folder: Path, emit: Callable[[str], None] = ignore
+    engine: ClusterEngine, shard: int, folder: Path, emit: Emit = ignore
 ) -> TakenPages:
     """Fence off all earlier senders of the shard's pages, and restore its archive.
 
     The store must have been taken over before, so that nobody else commits any more.
     """
-    mark = pack_piece(PieceKind.TAKEN, 0, token_bytes(16))
-    taken = await mark_taken(engine.pages, shard, mark)
-    begins = Begins()
+    taken, begins = await mark_taken(engine.pages, shard), Begins()
     last, _ = await restore_pages(engine, shard, folder, emit=emit, begins=begins)
     if last != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
@@ -89,7 +61,7 @@ async def restore_pages(
     folder: Path,
     first: int = 1,
     until: int = FIRST,
-    emit: Callable[[str], None] = ignore,
+    emit: Emit = ignore,
     begins: Begins | None = None,
 ) -> tuple[int, int]:
     """Write the log from entry `first` on into segments in the folder, and note where they begin.
@@ -98,19 +70,18 @@ async def restore_pages(
     the place `until`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    segments, end, moved = Segments(folder), 0, FIRST
+    segments, end, moved, begins_in = Segments(folder), 0, FIRST, first
     begins = Begins() if begins is None else begins
 
-    def add(packed: bytes) -> int | None:
-        """Write the next piece, and return its place. The first piece may begin anywhere."""
-        nonlocal end, moved
-        kind, (place,), content = unpack_frame(packed, PieceKind, _HEAD)
-        if kind is PieceKind.TAKEN:
-            return None
-        if kind is PieceKind.MOVED:
+    def add(entry: Entry, number: int) -> None:
+        """Write the next piece. The first piece may begin anywhere."""
+        nonlocal end, moved, begins_in
+        kind, place, content = entry
+        if kind is EntryKind.MOVED:
             _lay_stubs(content, folder)
             moved, end = max(moved, place), max(end, place)
-            return None
+        if kind is not EntryKind.MORE:
+            return
         begins_next = offset_of(place) == 0 and segment_of(place) == segment_of(end) + 1
         if place < moved or not (not end or place <= end or begins_next):
             raise EngineError(
@@ -120,25 +91,16 @@ async def restore_pages(
             segments.cut_off(place)
         segments.write(place, content)
         end = place + len(content)
-        return place
+        _note(begins, place, number)
+        begins_in = number if place <= until else begins_in
 
     while True:
-        begin = (await engine.pages.log_span(shard)).first
-        last, begins_in, end, moved = first - 1, first, 0, FIRST
+        before = max(first, (await engine.pages.log_span(shard)).first) - 1
+        begins_in, end, moved = first, 0, FIRST
         begins.clear()
-        try:
-            async with aclosing(engine.pages.entries(shard, first - 1)) as entries:
-                async for entry in entries:
-                    last = entry.number
-                    log = f"the kept pages of shard {shard}"
-                    if (place := await read_entry(entry, log, add, emit)) is not None:
-                        _note(begins, place, last)
-                        begins_in = last if place <= until else begins_in
-            return last, begins_in
-        except EngineUnavailable:
-            # The log no longer has a segment that was moved meanwhile, but its stub.
-            if (await engine.pages.log_span(shard)).first == begin:
-                raise
+        with suppress(Overtaken):  # by stubs of segments that were moved meanwhile
+            done = await replay(engine.pages, shard, before, add, log="kept pages", emit=emit)
+            return done.entry, begins_in
 
 
 def _note(begins: Begins, place: int, entry: int) -> None:
@@ -183,7 +145,7 @@ class KeptPagesLog:
         piece_bytes: int = PIECE_BYTES,
     ) -> None:
         folder, entry, self._begins = taken
-        self._log = LogWriter(thread, thread.engine.pages, shard, entry)
+        self._log = LogWriter(thread.engine.pages, shard, entry)
         self._segments, self._piece_bytes = Segments(folder), piece_bytes
         self._confirmed = 0  # place before which the engine has everything
         self._thread, self._shard = thread, shard
@@ -203,8 +165,7 @@ class KeptPagesLog:
                     place = place_at(number + 1, 0)
                     continue
                 content = self._segments.read_bytes(place, size)
-                self._log.append(pack_piece(PieceKind.MORE, place, content))
-                _note(self._begins, place, self._log.last)
+                _note(self._begins, place, self._append(Entry(EntryKind.MORE, place, content)))
                 place = self._confirmed = place + size
 
     def moved(self) -> None:
@@ -216,11 +177,14 @@ class KeptPagesLog:
                 return
             stubs = _stubs(self._segments.folder)
             if stubs != self._named:
-                self._log.append(pack_piece(PieceKind.MOVED, place_at(first, 0), stubs))
+                self._append(Entry(EntryKind.MOVED, place_at(first, 0), stubs))
                 self._segments.close()
                 pages, before = self._thread.engine.pages, self._begins[first] - 1
                 self._thread.run(pages.remove_entries(self._shard, before))
                 self._named = stubs
+
+    def _append(self, entry: Entry) -> int:
+        return self._thread.run(self._log.append(entry))
 
     def close(self) -> None:
         with self._lock:

@@ -10,22 +10,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import zstandard
+
+from minicrawl.cluster.access import Connect, EngineThread
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable
-from minicrawl.cluster.log_writer import Connect, EngineThread, LogWriter
-from minicrawl.cluster.records import SnapshotRecord
-from minicrawl.cluster.replica.entries import (
-    PIECE_BYTES,
-    EntryKind,
-    ReplicaEntry,
-    WalCompressor,
-    pack_entry,
-)
+from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
 from minicrawl.cluster.replica.kept_pages import KeptPagesLog, TakenPages
 from minicrawl.cluster.replica.restoring import Restored
-from minicrawl.cluster.replica.snapshots import last_snapshot, store_snapshot
+from minicrawl.cluster.replica.shard_log import LogWriter
+from minicrawl.cluster.replica.snapshots import SnapshotWriter
 from minicrawl.errors import NoRoom, Unconfirmed, Unreachable
 from minicrawl.store.wal import WalTail
 from minicrawl.store.writer import SAFE
+
+_LEVEL = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +61,14 @@ class ShardReplica:
         """
         self._path, self._limits = path, limits or ReplicaLimits()
         self._thread = EngineThread(connect)
-        self._log = LogWriter(self._thread, self._thread.engine, shard, taken.entry)
+        self._log = LogWriter(self._thread.engine, shard, taken.entry)
         self._log_bytes = taken.log_bytes
-        self._queued = deque[bytes]()  # entries that are not confirmed yet
-        self._compressor = WalCompressor()
+        self._queued = deque[Entry]()  # entries that are not confirmed yet
+        self._compressor = zstandard.ZstdCompressor(_LEVEL).compressobj()
         sent = self._limits.piece_bytes
         self._pages = KeptPagesLog(shard, pages, self._thread, sent) if pages else None
         self._tail = WalTail(path)
-        try:
-            self._snapshots = _Snapshots(shard, path, taken, self._thread, objects)
-        except BaseException:
-            self._thread.close()
-            raise
+        self._snapshots = _Snapshots(shard, path, taken, self._thread, objects)
         # Multiple of `wal_bytes` at which the WAL is folded. It grows by 1 with each attempt that a
         # reader prevents.
         self._patience = 1
@@ -92,16 +86,16 @@ class ShardReplica:
             for offset, piece in self._tail.pieces(PIECE_BYTES):
                 kind = EntryKind.MORE if offset else EntryKind.FIRST
                 if kind is EntryKind.FIRST:
-                    self._compressor = WalCompressor()
-                compressed = self._compressor.compress(piece)
-                entry = ReplicaEntry(kind, offset, len(piece), compressed)
-                self._queued.append(pack_entry(entry))
+                    self._compressor = zstandard.ZstdCompressor(_LEVEL).compressobj()
+                content = self._compressor.compress(piece)
+                content += self._compressor.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+                self._queued.append(Entry(kind, offset, content))
                 self._append_queued()
 
     def _append_queued(self) -> None:
         while self._queued:
-            self._log.append(self._queued[0])
-            self._log_bytes += len(self._queued.popleft())
+            self._thread.run(self._log.append(self._queued[0]))
+            self._log_bytes += len(self._queued.popleft().content)
 
     def kept(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places, and wait for confirmation."""
@@ -141,7 +135,7 @@ class ShardReplica:
             return
         self._patience = 1
         self._tail.forget()
-        self._snapshots.folded = Restored(self._log.last, self._log_bytes)
+        self._snapshots.folded = self._log.last, self._log_bytes
         least = self._path.stat().st_size // self._limits.store_part
         if self._snapshots.log_bytes >= max(self._limits.log_bytes, least):
             self._snapshots.begin()
@@ -162,13 +156,13 @@ class _Snapshots:
     def __init__(
         self, shard: int, path: Path, taken: Restored, thread: EngineThread, objects: str | None
     ) -> None:
-        self._shard, self._path, self._thread, self._objects = shard, path, thread, objects
-        self.folded = taken
-        """State of the file itself, without the WAL."""
-        last = thread.run(last_snapshot(thread.engine, shard))
-        self._entry = last.entry if last else 0
-        self._bytes_before = 0
-        self._under_way: Future[SnapshotRecord] | None = None
+        self._path, self._thread, self._objects = path, thread, objects
+        self._writer = SnapshotWriter(thread.engine, shard, path, taken.snapshots)
+        self.folded = taken.entry, taken.log_bytes
+        """The last entry that is in the file itself, without the WAL, and the log's size to it."""
+        self._taken = taken.snapshot, 0  # the same for the last snapshot
+        self._under_way: Future[None] | None = None
+        self._next = self._taken
 
     @property
     def is_under_way(self) -> bool:
@@ -178,14 +172,13 @@ class _Snapshots:
     @property
     def log_bytes(self) -> int:
         """Size of the log entries that a new snapshot would replace."""
-        return self.folded.log_bytes - self._bytes_before
+        return self.folded[1] - self._taken[1]
 
     def begin(self) -> None:
         """Begin a snapshot of the file, unless one is under way or has the same state."""
-        if not self.is_under_way and self.folded.entry > self._entry:
-            entry, engine = self.folded.entry, self._thread.engine
-            work = store_snapshot(engine, self._shard, self._path, entry, self._objects)
-            self._under_way = self._thread.begin(work)
+        if not self.is_under_way and self.folded[0] > self._taken[0]:
+            self._next = self.folded
+            self._under_way = self._thread.begin(self._writer.store(self._next[0], self._objects))
 
     def check(self) -> None:
         """Process the result of a finished snapshot."""
@@ -194,12 +187,12 @@ class _Snapshots:
             return
         self._under_way = None
         try:
-            self._entry = taken.result().entry
+            taken.result()
         except (EngineUnavailable, Unreachable, CancelledError):
             return  # the next one is taken later
         except OSError as error:
             raise NoRoom(f"{self._path}: no snapshot: {error.strerror}; {SAFE}") from error
-        self._bytes_before = self.folded.log_bytes
+        self._taken = self._next
 
     def cancel(self) -> None:
         if self._under_way is not None:

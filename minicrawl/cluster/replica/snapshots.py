@@ -1,11 +1,17 @@
-"""A snapshot is the file of a store as an object, and the log entry up to which it goes.
+"""A snapshot is the compressed file of a store, as of one entry of the shard's log.
 
-The servers have the object, or with `--objects` only its stub (`archive.objects.moved_file`), and a
-bucket has its bytes. The stub is there first, so whoever deletes it deletes what it names before.
+The log of snapshots has its bytes, or with `--objects` only its name. Then a bucket has the bytes,
+and a key of that name has the stub that leads there (`archive.objects.moved_file`). The key is
+there first, so whoever deletes it deletes the object before.
 
-Laws: the key of a shard names a snapshot only when that is complete. A later snapshot replaces an
-earlier one, never the reverse, no matter which node made it. Entries are removed only up to the
-named snapshot.
+    1-4  FIRST, MORE  bytes of a snapshot
+    5    WHOLE        it includes the shard's log up to entry 97; 1 to 97 are removed there
+    6    TAKEN        by a node that reads 1 to 5
+    7-8  FIRST, MORE  bytes of the next one
+    9    WHOLE        1 to 6 are removed here
+
+Laws: the last WHOLE entry counts, so bytes of a node that was killed before are never read as a
+snapshot. Entries of the shard's log are removed only up to a whole snapshot.
 """
 
 import re
@@ -18,101 +24,138 @@ from secrets import token_hex
 import zstandard
 
 from minicrawl.archive.objects import moved_file
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, KeyTaken
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
 from minicrawl.cluster.records import SnapshotRecord
-from minicrawl.cluster.replica.entries import MOST_WINDOW
+from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
+from minicrawl.cluster.replica.shard_log import Emit, LogWriter, Overtaken, replay
 from minicrawl.errors import Damaged, Unnamed, Unreachable
 
-_LEVEL_SNAPSHOTS = 1
+MOST_WINDOW = 1 << 23
+_LEVEL = 1
 _COPIED_BYTES = 1 << 20
-_NAME = re.compile(r"shard-([0-9]+)-([0-9]+)-[0-9a-f]+(?:\.object)?")
+_MOVED_PREFIX = "moved."
+_NAME = re.compile(r"shard-[0-9]+-([0-9]+)-[0-9a-f]+")
 
 
-def snapshot_key(shard: int) -> str:
-    return f"snapshot.{shard}"
+async def load_snapshot(
+    engine: ClusterEngine, shard: int, file: Path, emit: Emit
+) -> tuple[SnapshotRecord | None, int]:
+    """Write the last snapshot to a file, if there is one; return it, and the end of the log.
 
-
-async def last_snapshot(engine: ClusterEngine, shard: int) -> SnapshotRecord | None:
-    return SnapshotRecord.of(await engine.get(snapshot_key(shard)))
-
-
-async def store_snapshot(
-    engine: ClusterEngine, shard: int, file: Path, entry: int, url: str | None = None
-) -> SnapshotRecord:
-    """Store a snapshot as of this entry, and remove older snapshots and log entries.
-
-    `url` is that of a bucket for it. Returns the current one, which another node may have made.
+    Raises Overtaken if a later one replaces it meanwhile.
     """
-    name, stub = f"shard-{shard}-{entry}-{token_hex(8)}", None
-    compressed = file.with_name(name)
+    draft, compressed = file.with_name(f"{file.name}.draft"), file.with_name(f"{file.name}.zst")
+    last: SnapshotRecord | None = None
+
+    def add(entry: Entry, _number: int) -> None:
+        nonlocal last
+        if entry.kind is EntryKind.WHOLE:
+            last = SnapshotRecord.unpack("of a snapshot", entry.content)
+            if not last.object:
+                draft.replace(compressed)
+        elif entry.kind is not EntryKind.TAKEN:
+            with draft.open("wb" if entry.kind is EntryKind.FIRST else "ab") as written:
+                if written.tell() != entry.place:
+                    raise EngineError("bytes of a snapshot are missing")
+                written.write(entry.content)
+
+    before = (await engine.snapshots.log_span(shard)).first - 1
     try:
-        await to_thread(_compress, file, compressed)
-        size = file.stat().st_size
-        if url is None:
-            await engine.put_object(name, compressed)
-        else:
-            stub = await to_thread(moved_file.write_stub, compressed, url)
-            await engine.put_object(
-                name := f"{name}{moved_file.STUB}", moved_file.stub_path(compressed)
-            )
-            await to_thread(moved_file.put_whole, stub, compressed)
-        snapshot = SnapshotRecord(object=name, entry=entry, size=size)
+        end = await replay(engine.snapshots, shard, before, add, log="snapshots", emit=emit)
+        if last is not None:
+            if last.object:
+                await _bring_back(engine, shard, last.object, compressed)
+            await to_thread(_decompress, compressed, file, last.size)
     finally:
+        draft.unlink(missing_ok=True)
         compressed.unlink(missing_ok=True)
-        moved_file.stub_path(compressed).unlink(missing_ok=True)
-    while True:  # the key names this snapshot, unless it names a later one
-        named = await engine.get(snapshot_key(shard))
-        known = SnapshotRecord.of(named)
-        current = snapshot if known is None or known.entry < entry else known
-        if current is known:
-            if stub is not None and current.object != name:
-                await to_thread(stub.bucket.delete, stub.key)
-            break
-        with suppress(KeyTaken):
-            revision = named.revision if named else 0
-            await engine.update(snapshot_key(shard), snapshot.pack(), revision)
-            break
-    await engine.remove_entries(shard, current.entry)
-    # A snapshot of a later entry may not have been named yet, so it is left alone.
-    for name in await engine.objects():
-        of = _NAME.fullmatch(name)
-        is_older = of and int(of[1]) == shard and int(of[2]) <= current.entry
-        if is_older and name != current.object:
-            with suppress(Unreachable):  # the next snapshot deletes it
-                await remove_object(engine, name, file.parent)
-    return current
+    return last, end.entry
 
 
-async def remove_object(engine: ClusterEngine, name: str, folder: Path) -> None:
-    """Delete an object of a crawl; of a snapshot also what a bucket has of it."""
-    if _NAME.fullmatch(name) and name.endswith(moved_file.STUB):
+async def _bring_back(engine: ClusterEngine, shard: int, name: str, file: Path) -> None:
+    """Fetch the bytes of a snapshot from its bucket."""
+    if not _NAME.fullmatch(name):
+        raise EngineError(f"{name!a} is no name of a snapshot")
+    moved = file.with_name(name)
+    stub = await engine.get(key := f"{_MOVED_PREFIX}{shard}.{name}")
+    try:
+        if stub is None:
+            raise Overtaken
+        await to_thread(_fetch, moved, stub.value or b"")
+        moved.replace(file)
+    except EngineUnavailable as error:
+        if await engine.get(key) is None:
+            raise Overtaken from error
+        raise
+    finally:
+        moved.unlink(missing_ok=True)
+        moved_file.stub_path(moved).unlink(missing_ok=True)
+
+
+class SnapshotWriter:
+    """Writing end of the log of a shard's snapshots, which was taken over with entry `last`."""
+
+    def __init__(self, engine: ClusterEngine, shard: int, file: Path, last: int) -> None:
+        self._engine, self._shard, self._file = engine, shard, file
+        self._log = LogWriter(engine.snapshots, shard, last)
+
+    async def store(self, entry: int, url: str | None = None) -> None:
+        """Store a snapshot of the file as of this entry, and remove what it replaces.
+
+        `url` is that of a bucket for it.
+        """
+        name, first = f"shard-{self._shard}-{entry}-{token_hex(8)}", 0
+        compressed = self._file.with_name(name)
         try:
-            await engine.get_object(name, folder / name)
-            await to_thread(moved_file.delete_object, folder / name.removesuffix(moved_file.STUB))
-        except EngineUnavailable:
-            raise
-        except (EngineError, Damaged):
-            pass  # another node has deleted it, or none wrote it
-    await engine.delete_object(name)
+            await to_thread(_compress, self._file, compressed)
+            size = self._file.stat().st_size
+            if url is None:
+                first, name = await self._send(compressed), ""
+            else:
+                stub = await to_thread(moved_file.write_stub, compressed, url)
+                content = moved_file.stub_path(compressed).read_bytes()
+                await self._engine.put(f"{_MOVED_PREFIX}{self._shard}.{name}", content)
+                await to_thread(moved_file.put_whole, stub, compressed)
+        finally:
+            compressed.unlink(missing_ok=True)
+            moved_file.stub_path(compressed).unlink(missing_ok=True)
+        record = SnapshotRecord(object=name, entry=entry, size=size)
+        last = await self._log.append(Entry(EntryKind.WHOLE, content=record.pack()))
+        await self._engine.remove_entries(self._shard, entry)
+        await self._engine.snapshots.remove_entries(self._shard, (first or last) - 1)
+        await remove_moved(self._engine, self._shard, self._file.parent, entry, name)
+
+    async def _send(self, compressed: Path) -> int:
+        """Append the bytes, and return the number of the first entry."""
+        first, kind = 0, EntryKind.FIRST
+        with compressed.open("rb") as source:
+            while piece := await to_thread(source.read, PIECE_BYTES):
+                place = source.tell() - len(piece)
+                number = await self._log.append(Entry(kind, place, piece))
+                first, kind = first or number, EntryKind.MORE
+        return first
 
 
-async def load_snapshot(engine: ClusterEngine, snapshot: SnapshotRecord, file: Path) -> None:
-    if not _NAME.fullmatch(snapshot.object):
-        raise EngineError(f"{snapshot.object!a} is no name of a snapshot")
-    here = file.with_name(snapshot.object)
-    compressed = here.with_name(here.name.removesuffix(moved_file.STUB))
-    try:
-        await engine.get_object(snapshot.object, here)
-        if here != compressed:
-            await to_thread(_fetch, compressed)
-        await to_thread(_decompress, compressed, file, snapshot.size)
-    finally:
-        compressed.unlink(missing_ok=True)
-        here.unlink(missing_ok=True)
+async def remove_moved(
+    engine: ClusterEngine, shard: int, folder: Path, until: int, other_than: str = ""
+) -> None:
+    """Delete what buckets have of the shard's snapshots up to an entry of its log."""
+    for key in await engine.keys(f"{_MOVED_PREFIX}{shard}."):
+        name = key.key.rpartition(".")[2]
+        # A snapshot of a later entry may be under way, so it is left alone.
+        of = _NAME.fullmatch(name)
+        if of and int(of[1]) <= until and name != other_than:
+            with suppress(Unreachable):  # the next snapshot deletes it
+                stub = moved_file.stub_path(folder / name)
+                stub.write_bytes(key.value or b"")
+                with suppress(Damaged):  # no node wrote it
+                    await to_thread(moved_file.delete_object, folder / name)
+                stub.unlink(missing_ok=True)
+                await engine.delete(key.key)
 
 
-def _fetch(file: Path) -> None:
-    """Bring the bytes of a snapshot back from its bucket."""
+def _fetch(file: Path, stub_content: bytes) -> None:
+    moved_file.stub_path(file).write_bytes(stub_content)
     try:
         if (stub := moved_file.stub_of(file)) is not None:
             moved_file.bring_back(file, stub.length)
@@ -127,7 +170,7 @@ def _fetch(file: Path) -> None:
 
 def _compress(file: Path, to: Path) -> None:
     with file.open("rb") as source, to.open("wb") as target:
-        zstandard.ZstdCompressor(level=_LEVEL_SNAPSHOTS).copy_stream(source, target)
+        zstandard.ZstdCompressor(level=_LEVEL).copy_stream(source, target)
 
 
 def _decompress(file: Path, to: Path, size: int) -> None:

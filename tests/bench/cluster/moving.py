@@ -19,7 +19,7 @@ from minicrawl.cluster import steering
 from minicrawl.cluster.access import ClusterAccess, opened
 from minicrawl.cluster.engine import ClusterEngine
 from minicrawl.cluster.replica.restoring import take_over
-from minicrawl.cluster.replica.snapshots import store_snapshot
+from minicrawl.cluster.replica.snapshots import SnapshotWriter
 from minicrawl.cluster.servers import local_servers
 from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.pages import DemoResponse, refused
@@ -116,7 +116,7 @@ async def _moved(folder: Path, store: Path, number: int) -> tuple[list[Move], in
         loaded = settings(server.address, delay=DELAY_S)
         await start_or_join(engine, loaded, [f"{alone}/"], SHARDS)
         taken = await take_over(engine, MOVED, folder / "empty.db")
-        await store_snapshot(engine, MOVED, store, taken.entry)
+        await SnapshotWriter(engine, MOVED, store, taken.snapshots).store(taken.entry)
         groups = await stack.enter_async_context(nodes(servers.url, folder, loaded, NODES))
         await _shared_out(engine, web)
         found = [await _move(engine, web) for _ in range(number)]

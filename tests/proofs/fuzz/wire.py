@@ -6,10 +6,13 @@ does no harm where it is used: nothing else is raised, and every sum stays finit
 
 import json
 from contextlib import suppress
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import zstandard
 
 from minicrawl.cluster import records
 from minicrawl.cluster.cash_threshold import TELL_S, cash_threshold, pages_to_admit
@@ -38,13 +41,12 @@ from minicrawl.cluster.records import (
 )
 from minicrawl.cluster.replica.entries import (
     PIECE_BYTES,
+    Entry,
     EntryKind,
-    ReplicaEntry,
-    WalCompressor,
-    WalDecompressor,
-    pack_entry,
-    unpack_entry,
+    pack as pack_entry,
+    unpack as unpack_entry,
 )
+from minicrawl.cluster.replica.restoring import Folding
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.traffic.address_parts import shards_to_notify, with_own_part
 from minicrawl.cluster.traffic.pots import levelling_transfers
@@ -200,29 +202,29 @@ def _hear(state: CrawlState, view: ClusterView, entry: KeyEntry) -> None:
 
 # ---------------------------------------------------------------- logs and snapshots
 
-_PIECE = WalCompressor().compress(b"a page of a store" * 99)
+_PIECE = zstandard.ZstdCompressor().compress(b"a page of a store" * 99)
 ENTRIES = [
-    pack_entry(ReplicaEntry(EntryKind.FIRST, 0, 17 * 99, _PIECE)),
-    pack_entry(ReplicaEntry(EntryKind.TAKEN, 0, 0, b"")),
+    pack_entry(Entry(EntryKind.FIRST, 0, _PIECE)),
+    pack_entry(Entry(EntryKind.TAKEN)),
 ]
 
 
 def read_entry(body: bytes, random: Random) -> None:
     """Read an entry of a log, sometimes a forged one with a valid checksum."""
     packed = random.choice((body, mutated(ENTRIES, random)))
-    with suppress(EngineError):
+    with suppress(EngineError), TemporaryDirectory() as folder:
         if random.random() < 0.7:
-            size = random.choice((0, len(body), PIECE_BYTES, PIECE_BYTES + 1))
-            made = ReplicaEntry(random.choice(list(EntryKind)), 0, size, packed[18:])
-            packed = pack_entry(made)
-        entry = unpack_entry(packed)
-        assert len(WalDecompressor().decompress(entry)) == entry.size <= PIECE_BYTES
+            kind = random.choice((EntryKind.FIRST, EntryKind.MORE))
+            packed = pack_entry(Entry(kind, random.choice((0, len(body))), packed[14:]))
+        path = Path(folder) / "crawl.db"
+        Folding(path).add(unpack_entry(packed), 1)
+        assert sum(file.stat().st_size for file in path.parent.iterdir()) <= PIECE_BYTES
 
 
 def read_snapshots(body: bytes, random: Random) -> None:
     named = SnapshotRecord(object="shard-1-7-a", entry=7, size=4096).pack()
     try:
-        found = SnapshotRecord.unpack("snapshot.1", _hostile([named], body, random))
+        found = SnapshotRecord.unpack("of a snapshot", _hostile([named], body, random))
     except RecordError:
         return
     assert min(found.entry, found.size) >= 0
