@@ -152,7 +152,7 @@ class ShardChild:
         if storing.objects is not None:  # for snapshots; the crawl names it for its pages
             with suppress(OSError):  # without a mark it is named in this process alone
                 name_store(folder, storing.objects)
-        run, facts = await last_told(engine, shard, job.run)
+        facts = await last_told(engine, shard)
         restored = await take_over(engine, shard, storing.store, least=facts.entry, emit=emit)
         if storing.keeps_answers:
             archive = archive_folder(storing.store)
@@ -169,7 +169,7 @@ class ShardChild:
                 engine,
                 job.generation,
                 replica,
-                age_s=facts.age_s if run == job.run else 0.0,
+                age_s=facts.age_s if facts.run == job.run else 0.0,
                 tells_importance=loaded.settings.budget.importance is not None,
             )
             seeds = await seeds_of(engine, job.seeds)

@@ -32,7 +32,6 @@ LOOK_S = 3 * BEAT_S
 _POLL_S, _SHOW_EVERY_S = 0.25, 0.5
 _LAST_FACTS_S = 10.0
 """Longest wait for the last facts of shards after the end of the crawl."""
-_LONGEST_RUN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +80,7 @@ class CrawlView:
         self.workers: dict[str, int] = {}
         """Numbers of workers that users want, by node."""
         self._revision = 0
-        self._told: dict[int, tuple[int, ShardFacts]] = {}
+        self._told: dict[int, ShardFacts] = {}
 
     def hear(self, entry: KeyEntry) -> None:
         """Process the current value of a key. Raises RecordError."""
@@ -97,14 +96,10 @@ class CrawlView:
         elif key == records.TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
             self.limits, self.terms = terms.limits, terms
         elif key.startswith(records.TOLD_PREFIX):
-            # Invalid facts of a shard are ignored: older ones do no harm.
-            run = key.split(".")[1]
-            with suppress(RecordError):
-                if (facts := ShardFacts.of(entry)) is None:
-                    return
-                before, _ = self._told.get(facts.shard, (0, None))
-                if run.isdecimal() and len(run) < _LONGEST_RUN and int(run) >= before:
-                    self._told[facts.shard] = int(run), facts
+            with suppress(RecordError):  # older facts still count
+                if (facts := ShardFacts.of(entry)) is not None:
+                    before = self._told.setdefault(facts.shard, facts)
+                    self._told[facts.shard] = facts if facts.run >= before.run else before
 
     def hear_state(self, state: StateRecord, revision: int) -> None:
         """Process a state of the crawl, unless it is older than the known one."""
@@ -116,8 +111,8 @@ class CrawlView:
         shards = self.terms.shards if self.terms else 0
         return {
             shard: facts
-            for shard, (run, facts) in self._told.items()
-            if shard < shards and run == self.state.run
+            for shard, facts in self._told.items()
+            if shard < shards and facts.run == self.state.run
         }
 
 
@@ -143,9 +138,8 @@ class ClusterWatch:
 
     async def look(self) -> ClusterStatus:
         """Return the status, once each node has beaten or counts as silent."""
-        for prefix in records.FOLLOWED:
+        for prefix in (*records.FOLLOWED, records.TOLD_PREFIX):
             await self._read(prefix, -inf)
-        await self._read(f"{records.TOLD_PREFIX}{self.crawl.state.run}.", -inf)
         ends_at = (now := lease_clock()) + LOOK_S
         while now < ends_at and len(self._view.live(now)) < len(self._view.nodes):
             await asyncio.sleep(_POLL_S)

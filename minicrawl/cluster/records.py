@@ -252,6 +252,8 @@ class ShardFacts(Record):
     """Importance of pages that may still be read, those of other shards in the outbox included."""
     discovery: float = 0
     """New pages per reading, of late."""
+    run: int = 0
+    """Number of the run of the crawl, which `age_s` is of."""
     sketch: Mapping[int, int] = field(default_factory=dict)
     """Histogram of the richest waiting pages that may be requested soon (`cash_threshold`)."""
     sent: Mapping[int, int] = field(default_factory=dict)

@@ -227,6 +227,7 @@ class ShardCrawl:
             }
         return ShardFacts(
             shard=self._shard.place.number,
+            run=self.exchange.run,
             fetched=int(number("fetched")),
             under_way=self._crawler.turns,
             waiting=waiting,

@@ -89,12 +89,12 @@ async def start_or_join(
     if changed != before:
         await engine.update(records.TERMS_KEY, changed.pack(), revision)
     if state.is_over:
-        ends = [await last_told(engine, shard, state.run) for shard in range(terms.shards)]
+        ends = [await last_told(engine, shard) for shard in range(terms.shards)]
         again = StateRecord(
             doing=CrawlActivity.RUNNING,
             run=state.run + 1,
             reason="",
-            fetched=max(state.ended_with, sum(facts.fetched for _, facts in ends)),
+            fetched=max(state.ended_with, sum(facts.fetched for facts in ends)),
         )
         await engine.update(records.STATE_KEY, again.pack(), state_revision)
     return changed
@@ -194,17 +194,12 @@ async def _of_crawl(engine: ClusterEngine, key: str, kind: type[R]) -> tuple[R, 
     return record, entry.revision
 
 
-async def last_told(engine: ClusterEngine, shard: int, run: int) -> tuple[int, ShardFacts]:
-    """Return the last facts of the shard in this run or an earlier one, and the number of that run.
-
-    Without any, the facts are those of a shard that has done nothing, in run 0.
-    """
-    for earlier in range(run, -1, -1):
-        entry = await engine.get(f"{records.TOLD_PREFIX}{earlier}.{shard}")
-        with suppress(RecordError):
-            if (facts := ShardFacts.of(entry)) is not None:
-                return earlier, facts
-    return 0, ShardFacts(shard)
+async def last_told(engine: ClusterEngine, shard: int) -> ShardFacts:
+    """Return the last facts of the shard; without any, those of a shard that has done nothing."""
+    with suppress(RecordError):
+        if (facts := ShardFacts.of(await engine.get(f"{records.TOLD_PREFIX}{shard}"))) is not None:
+            return facts
+    return ShardFacts(shard)
 
 
 SEEDS_PREFIX = "seeds."

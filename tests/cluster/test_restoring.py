@@ -142,7 +142,7 @@ async def test_a_server_that_has_lost_entries_loses_the_lead_or_is_refused(
     await engine.put(STATE_KEY, StateRecord(doing="crawl", run=RUN, reason="").pack())
     await keep(engine, hand)
     before = (await kept_store(engine, tmp_path / "kept")).store
-    told = ShardFacts(1, entry=(await engine.log_span(1)).last)
+    told = ShardFacts(1, run=RUN, entry=(await engine.log_span(1)).last)
     await BatchExchange(engine, ShardPlace(1, SHARDS), RUN).tell(told)
     engine.servers.forgot[1] = 1
     assert (await kept_store(engine, tmp_path / "kept")).store == before

@@ -192,7 +192,7 @@ async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the
 ) -> None:
     await start_or_join(engine, given(new_pages=5, for_="1h", bytes="2MB"), SEEDS, 2)
     for shard in range(2):
-        await engine.put(f"told.1.{shard}", ShardFacts(shard, fetched=20).pack())
+        await engine.put(f"told.{shard}", ShardFacts(shard, fetched=20, run=1).pack())
     joined = await start_or_join(engine, given(new_pages=7), [])
     limits = joined.limits
     assert (limits.new_pages, limits.seconds, limits.body_bytes) == (7, 3600, 2_000_000)

@@ -37,8 +37,8 @@ def anyio_backend() -> tuple[str, dict[str, object]]:
 
 
 def told(shard: int, run: int = RUN) -> KeyEntry:
-    content = ShardFacts(shard, fetched=100).pack()
-    return KeyEntry(f"{TOLD_PREFIX}{run}.{shard}", content, 0)
+    content = ShardFacts(shard, fetched=100, run=run).pack()
+    return KeyEntry(f"{TOLD_PREFIX}{shard}", content, 0)
 
 
 @pytest.mark.anyio
@@ -94,13 +94,12 @@ async def test_the_last_status_has_the_pages_fetched_until_shards_heard_of_the_e
     assert (found.fetched, found.nodes[0].shards, found.nodes[0].fetched) == (100, (0,), 100)
 
 
-def test_old_facts_and_facts_of_no_run_are_ignored() -> None:
+def test_facts_of_earlier_runs_and_invalid_ones_are_ignored() -> None:
     seen = CrawlView(TERMS)
     seen.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack(), 2))
     seen.hear(told(0))
-    for key in (f"{TOLD_PREFIX}{RUN - 1}.0", f"{TOLD_PREFIX}x.0", f"{TOLD_PREFIX}{'9' * 5000}.0"):
-        seen.hear(KeyEntry(key, ShardFacts(0, fetched=7).pack(), 0))
-    seen.hear(KeyEntry(f"{TOLD_PREFIX}{RUN}.1", b"nonsense", 0))
+    seen.hear(told(0, RUN - 1))
+    seen.hear(KeyEntry(f"{TOLD_PREFIX}1", b"nonsense", 0))
     assert [facts.fetched for facts in seen.told.values()] == [100]
     seen.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=1, reason="").pack(), 1))
     assert seen.state.run == RUN
@@ -108,14 +107,17 @@ def test_old_facts_and_facts_of_no_run_are_ignored() -> None:
 
 def test_the_cash_threshold_shown_is_the_one_that_shards_apply() -> None:
     # The pace of each shard counts in whole pages: two with 16.2 a second are worth 34.
-    facts = [ShardFacts(0, pace=16.2, sketch={70: 67}), ShardFacts(1, pace=16.2, sketch={60: 9})]
+    facts = [
+        ShardFacts(0, pace=16.2, sketch={70: 67}, run=RUN),
+        ShardFacts(1, pace=16.2, sketch={60: 9}, run=RUN),
+    ]
     level = AdmissionThreshold(Frontier(StoreTerms(), lambda _: Spending(())), tuple, lambda *_: 1)
     level.hear(facts, TELL_S)
     seen = ClusterWatch(FakeEngine())
     for entry in (
         KeyEntry(TERMS_KEY, TERMS.pack(), 0),
         KeyEntry(STATE_KEY, StateRecord(doing=CrawlActivity.RUNNING, run=RUN, reason="").pack(), 0),
-        *(KeyEntry(f"{TOLD_PREFIX}{RUN}.{one.shard}", one.pack(), 0) for one in facts),
+        *(KeyEntry(f"{TOLD_PREFIX}{one.shard}", one.pack(), 0) for one in facts),
     ):
         seen.hear(entry, 0.0)
     assert seen.status(0.0).level == level.key / UNIT

@@ -147,11 +147,10 @@ async def _ends(engine: ClusterEngine) -> tuple[str, list[int]]:
     """Return the id of the crawl, and the last entry of each log, read in parallel."""
     terms, _ = await terms_of(engine)
     refuse_other_version(terms)
-    state, _ = await state_of(engine)
+    await state_of(engine)  # there is a crawl
 
     async def end(shard: int) -> int:
-        _, facts = await last_told(engine, shard, state.run)
-        return await find_end(engine, shard, facts.entry)
+        return await find_end(engine, shard, (await last_told(engine, shard)).entry)
 
     return terms.id, await asyncio.gather(*map(end, range(terms.shards)))
 

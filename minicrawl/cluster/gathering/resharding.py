@@ -98,8 +98,7 @@ async def reshard(
         UrlPattern.of(url)  # refuses what is none
     await _wait_for_nodes(engine)
     for shard in range(terms.shards):
-        _, facts = await last_told(engine, shard, state.run)
-        await fence(engine, shard, facts.entry)
+        await fence(engine, shard, (await last_told(engine, shard)).entry)
     whole = folder / "whole.db"
     gathering = part(progress, 0, _GATHERED)
     made = await gather_cluster(engine, whole, gathering, converges=False)

@@ -66,7 +66,7 @@ class Node:
         jobs = (
             *(follow(self._engine, prefix, self.hear) for prefix in records.FOLLOWED),
             follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat),
-            listen(self._engine, records.TOLD_PREFIX, self.state.hear),
+            listen(self._engine, TOLD_PREFIX, self.state.hear),
             _every(_LOOKS_EVERY_S, self._read_stored_facts),
             _every(_SEPARATE_EVERY_S, self._separate_leaders),
         )
@@ -114,7 +114,7 @@ class Node:
     async def _read_stored_facts(self) -> None:
         """Read the stored facts: ended shards broadcast nothing."""
         with suppress(EngineUnavailable):
-            for entry in await self._engine.keys(f"{TOLD_PREFIX}{self.state.state.run}."):
+            for entry in await self._engine.keys(TOLD_PREFIX):
                 self.state.hear(entry)
 
     def hear(self, entry: KeyEntry) -> None:

@@ -44,7 +44,7 @@ class BatchExchange:
         now: Callable[[], float] = lease_clock,
     ) -> None:
         self._engine, self._place, self._now = engine, place, now
-        self._prefix = f"{TOLD_PREFIX}{run}."
+        self.run = run
         self._told: dict[int, tuple[ShardFacts, float]] = {}
         self._kept_at = -math.inf
         self.until = 0.0
@@ -67,7 +67,7 @@ class BatchExchange:
 
     async def tell(self, facts: ShardFacts, *, are_last: bool = False) -> None:
         """Tell all shards our facts. They are lost while the engine does not answer."""
-        key, content = f"{self._prefix}{facts.shard}", facts.pack()
+        key, content = f"{TOLD_PREFIX}{facts.shard}", facts.pack()
         await self._engine.broadcast(key, content)
         if not are_last and self._now() - self._kept_at < _KEEP_EVERY_S:
             return
@@ -85,14 +85,16 @@ class BatchExchange:
         return {shard: facts for shard, (facts, at) in self._told.items() if at >= since}
 
     async def listen(self) -> None:
-        await listen(self._engine, self._prefix, self._hear)
+        await listen(self._engine, TOLD_PREFIX, self._hear)
 
     def _hear(self, said: KeyEntry) -> None:
         try:
             facts = ShardFacts.of(said)
         except RecordError:
             return  # older facts still count
-        if facts and facts.shard < self._place.of and facts.shard != self._place.number:
+        if facts is None or facts.run != self.run or facts.shard >= self._place.of:
+            return
+        if facts.shard != self._place.number:
             self._told[facts.shard] = facts, self._now()
 
     @property

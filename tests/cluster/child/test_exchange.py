@@ -30,12 +30,12 @@ async def test_old_facts_of_a_shard_are_forgotten() -> None:
         for shard in range(2)
     )
     listening = asyncio.create_task(one.listen())
-    await tell(other, one, ShardFacts(1, fetched=5))
+    await tell(other, one, ShardFacts(1, fetched=5, run=RUN))
     clock[0] += FRESH_S
     assert set(one.told) == {1}
     clock[0] += 0.1
     assert one.told == {}
-    await tell(other, one, ShardFacts(1, fetched=6))
+    await tell(other, one, ShardFacts(1, fetched=6, run=RUN))
     listening.cancel()
 
 
@@ -65,18 +65,17 @@ async def test_facts_that_could_not_be_stored_are_stored_the_next_time() -> None
     await exchange.tell(ShardFacts(0))
     assert not servers.values
     await exchange.tell(ShardFacts(0))
-    assert set(servers.values) == {"told.1.0"}
+    assert set(servers.values) == {"told.0"}
 
 
 async def test_the_next_holder_reads_the_last_facts_of_its_shard() -> None:
     servers, place = FakeServers(), ShardPlace(0, 2)
-    engine, facts = FakeEngine(servers), ShardFacts(0, entry=7)
-    assert await last_told(engine, 0, RUN) == (0, ShardFacts(0))
+    engine, facts = FakeEngine(servers), ShardFacts(0, entry=7, run=RUN)
+    assert await last_told(engine, 0) == ShardFacts(0)
     await BatchExchange(engine, place, RUN).tell(facts)
-    assert await last_told(engine, 0, RUN) == (RUN, facts)
-    assert await last_told(engine, 0, RUN + 2) == (RUN, facts)
-    await engine.put("told.1.0", b"no facts")
-    assert await last_told(engine, 0, RUN) == (0, ShardFacts(0))
+    assert await last_told(engine, 0) == facts
+    await engine.put("told.0", b"no facts")
+    assert await last_told(engine, 0) == ShardFacts(0)
 
 
 def test_a_sketch_with_more_cash_than_can_exist_is_refused() -> None:

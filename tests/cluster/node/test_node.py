@@ -194,9 +194,9 @@ def test_the_crawl_ends_when_all_shards_together_have_spent_a_limit(
     state.hear(KeyEntry(STATE_KEY, replace(RUNNING, fetched=8).pack(), 1))
     for shard in range(2):
         assert state.end == ""
-        state.hear(KeyEntry(f"told.1.{shard}", ShardFacts(shard, waiting=1).pack(), 0))
+        state.hear(KeyEntry(f"told.{shard}", ShardFacts(shard, waiting=1, run=1).pack(), 0))
     for shard in range(2):
-        state.hear(KeyEntry(f"told.1.{shard}", ShardFacts(shard, waiting=1, **told).pack(), 0))
+        state.hear(KeyEntry(f"told.{shard}", ShardFacts(shard, waiting=1, run=1, **told).pack(), 0))
     assert state.end == "budget spent"
 
 
@@ -210,8 +210,8 @@ async def test_the_crawl_ends_when_enough_importance_was_gathered_at_two_looks(
     await a.round()
     for gathered, end in ((6, ""), (5, ""), (7, ""), (7, Reason.GATHERED)):
         for shard in range(SHARDS):
-            facts = ShardFacts(shard, fetched=1, gathered=gathered, ungathered=10 - gathered)
-            a.state.hear(KeyEntry(f"told.1.{shard}", facts.pack(), 0))
+            facts = ShardFacts(shard, fetched=1, gathered=gathered, ungathered=10 - gathered, run=1)
+            a.state.hear(KeyEntry(f"told.{shard}", facts.pack(), 0))
         assert a.state.end == ""
         await a.round()
         assert a.state.end == end
@@ -511,7 +511,7 @@ async def test_the_crawl_ends_when_nothing_is_left_in_any_shard(cluster: Cluster
     assert revision
     await cluster.pass_time(2, a)
     for shard in range(SHARDS):
-        await a.engine.put(f"told.1.{shard}", ShardFacts(shard, is_idle=True).pack())
+        await a.engine.put(f"told.{shard}", ShardFacts(shard, is_idle=True, run=1).pack())
     await cluster.pass_time(3, a)
     assert a.state.state.doing == CrawlActivity.ENDED
     assert a.state.state.reason == "nothing left to fetch"

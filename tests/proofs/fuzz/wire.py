@@ -184,7 +184,7 @@ def read_keys(body: bytes, random: Random) -> None:
         seen.hear(entry, 1.0)
         with suppress(RecordError):
             _hear(state, view, entry)
-    key = f"{records.TOLD_PREFIX}{state.state.run}.1"
+    key = f"{records.TOLD_PREFIX}1"
     state.hear(KeyEntry(key, _hostile(ENTIRE, body, random), 90))
     plan(view, ("a", "s"), [1], 3.0)
     state.orders(1, 2, "a")
