@@ -236,8 +236,7 @@ async def test_no_password_is_in_a_store_a_log_or_the_list_of_processes(tmp_path
         async with opened(ClusterAccess(url)) as engine:
             await start_or_join(engine, Loaded.of(Settings.of(cluster=url)), seeds, 1)
             with node_of_environment(url, tmp_path / "node") as node:
-                told = f"{records.TOLD_PREFIX}1."
-                while not await engine.keys(told):
+                while not await engine.keys(records.TOLD_PREFIX):
                     await asyncio.sleep(0.1)
                 commands = commands_from(node.pid)
                 node.send_signal(signal.SIGTERM)
