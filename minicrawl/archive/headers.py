@@ -5,6 +5,7 @@ place of a record and its header. Without the file, or if its SHA-256 is wrong, 
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -12,11 +13,13 @@ from struct import Struct
 
 from minicrawl.archive.objects.moved_file import opened, stub_of
 from minicrawl.archive.record import HEADER_BYTES, Header, header_of
-from minicrawl.archive.segments import Segments, headers_path, place_at, scan
+from minicrawl.archive.segments import Segments, headers_path, place_at, scan, segment_of
 from minicrawl.errors import Damaged
 from minicrawl.own_files import put_in_place
 
 _ROW = Struct(f"<Q{HEADER_BYTES}s")
+_AT_ONCE = 8
+"""Number of files that are fetched at the same time."""
 
 
 def write_headers(segment: Path) -> Path:
@@ -33,16 +36,23 @@ def write_headers(segment: Path) -> Path:
 
 def headers_between(segments: Segments, begin: int, end: int) -> Iterator[tuple[int, Header]]:
     """Yield places and headers of the intact records between two places, in order."""
-    for number in segments.numbers():
-        first, last = max(begin, place_at(number, 0)), min(end, place_at(number + 1, 0))
-        if first < last and (rows := _moved_rows(segments.path(number))) is not None:
-            for place, header in _ROW.iter_unpack(rows):
-                if first <= place < last:
-                    yield place, header_of(header)
-        elif first < last:
-            for step in scan(segments, first, last):
-                if step.header is not None:
-                    yield step.place, step.header
+    wanted = range(segment_of(begin), segment_of(end) + 1)
+    numbers = [number for number in segments.numbers() if number in wanted]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for at in range(0, len(numbers), _AT_ONCE):
+            block = numbers[at : at + _AT_ONCE]
+            # An object store takes its time to answer, and answers several requests at once.
+            moved = pool.map(_moved_rows, map(segments.path, block))
+            for number, rows in zip(block, moved, strict=True):
+                first, last = max(begin, place_at(number, 0)), min(end, place_at(number + 1, 0))
+                if rows is not None:
+                    for place, header in _ROW.iter_unpack(rows):
+                        if first <= place < last:
+                            yield place, header_of(header)
+                elif first < last:
+                    for step in scan(segments, first, last):
+                        if step.header is not None:
+                            yield step.place, step.header
 
 
 def _moved_rows(segment: Path) -> bytes | None:
