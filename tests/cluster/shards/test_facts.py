@@ -19,7 +19,7 @@ def packed(changed: dict[str, object]) -> bytes:
     return json.dumps(json.loads(ShardFacts(1).pack()) | changed).encode()
 
 
-NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 12)
+NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 13)
 
 
 @given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
