@@ -85,7 +85,7 @@ class Reading:
         if (result := await self.quickly()) is not None:
             return result
         assert not isinstance(self._body, bytes)
-        page, cost_s = await self._parser.parse_in_child(self._whole, self._body, self._url)
+        page, cost_s = await self._parser.parse_in_child(self._whole, self._body, host(self._url))
         return Timed(page, cost_s + self._spent_s)
 
 
@@ -101,7 +101,7 @@ class PageParser:
         self._options, self._politeness = options, politeness or Politeness()
         self._enough_s, self._large = enough_s, LARGE * enough_s / ENOUGH_S
         self._process = ParserProcess(max_s)
-        self.close = self._process.close
+        self.close, self.parse_remotely = self._process.close, self._process.parse_remotely
         self._one_at_a_time = FairLock()
         self._since_turn_s = 0.0
 
@@ -149,7 +149,7 @@ class PageParser:
         body, cut = response.body, response.cut is not None
         task = partial(rules.parse, agent=self._options_of(url).agent, cut=cut)
         if prices.robots_price_s(body) > self._enough_s:
-            return await self.parse_in_child(task, BytesIO(body), url)
+            return await self.parse_in_child(task, to_disk(body), host(url))
         result, cost_s = await self.parse_here(task, body, url)
         assert result is not None
         return Timed(result, cost_s)
@@ -171,11 +171,12 @@ class PageParser:
         return result
 
     async def parse_in_child(
-        self, task: Callable[[bytes], T], body: IO[bytes], url: str
+        self, task: Callable[[bytes], T], body: IO[bytes], name: str
     ) -> Timed[T | Failed]:
+        """Parse a body of the host with this name in the child, here or of another process."""
         try:
             with body:
-                result: Timed[T | Failed] = await self._process.run(task, body, host(url))
+                result: Timed[T | Failed] = await self._process.run(task, body, name)
                 return result
         except ParserLost as lost:
             return Timed(Failed(kind=State.TOO_LARGE, detail=str(lost)), lost.cost_s)

@@ -2,13 +2,14 @@
 
 Laws: a body that takes too long to parse, by processor time, or ends the process, fails only its
 own page, and its host is charged for the time. A waiting body is not held in memory. The host whose
-bodies have cost least so far is next.
+bodies have cost least so far is next. A process that has workers uses the child of one of them, as
+a child of its own would take 40 MB for a few bodies.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import IO, TypeVar
+from typing import IO, Any, TypeAlias, TypeVar
 
 from minicrawl.crawl.hosts.fair_lock import FairLock
 from minicrawl.crawl.workers.parser_child import ParserCommand
@@ -22,6 +23,12 @@ MOST_TASKS = 2000
 """Tasks of a child before it is replaced, which frees memory that large bodies have fragmented."""
 _PIECE_BYTES = 256 * 1024
 _CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
+
+
+RemoteParser: TypeAlias = Callable[
+    [Callable[[bytes], Any], IO[bytes], str], Awaitable[Timed[Any] | None]
+]
+"""Runs a task on the body of a host in the child of another process; None if that cannot do it."""
 
 
 class ParserLost(Exception):
@@ -39,15 +46,23 @@ class ParserProcess:
         """`max_s` is of processor time; a child is given up if it sleeps for `patience_s`, too."""
         self._max_s, self._most_tasks, self._patience_s = max_s, most_tasks, patience_s
         self._child: ChildProcess | None = None
+        self._remote: RemoteParser | None = None
         self._done = 0
         self._lock = FairLock()
+
+    def parse_remotely(self, remote: RemoteParser) -> None:
+        """Have bodies parsed in the child of another process, as long as it can."""
+        self._remote = remote
 
     async def run(self, task: Callable[[bytes], T], body: IO[bytes], host: str) -> Timed[T]:
         """Return the result of `task` for the body; `task` must be picklable."""
         async with self._lock.held_for(host):
             began = asyncio.get_running_loop().time()
             try:
-                result = await self._run(task, body)
+                result = None
+                if self._remote is not None and self._child is None:
+                    result = await self._remote(task, body, host)
+                result = result or await self._run(task, body)
             except ParserLost as lost:
                 lost.cost_s = asyncio.get_running_loop().time() - began
                 self._lock.charge(host, lost.cost_s)

@@ -35,12 +35,13 @@ from functools import lru_cache, partial
 from itertools import count, cycle
 from operator import itemgetter
 from time import perf_counter, process_time, time
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from minicrawl.config import Network
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, packed_request
+from minicrawl.memory.measures import PROC
 from minicrawl.model import (
     CrawlerId,
     Failed,
@@ -194,6 +195,7 @@ async def open_web_access(
         slots = [] if transport else [WorkerSlot(config) for _ in range(workers)]
         pool = WorkerPool(own, slots, WorkerSlot(config), FIRST_OWN)
         pool.has_workers = transport is None
+        own.parse_remotely(pool.parse_body)
         async with aclosing(pool):
             yield pool
 
@@ -295,6 +297,22 @@ class WorkerPool:
             return await self._own.visit(request)
         finally:
             self.activity.end(number)
+
+    async def parse_body(
+        self, task: Callable[[bytes], Any], body: IO[bytes], name: str
+    ) -> Timed[Any] | None:
+        """Have the child of a worker parse a body of this process; None if that is impossible.
+
+        No worker is started for this: a crawl of few pages may need none.
+        """
+        workers = (worker for slot in self._slots for worker in slot.living)
+        if (worker := next(workers, None)) is not None:
+            with suppress(ChildLost, OSError):  # a body in memory has no descriptor
+                path = PROC / str(os.getpid()) / "fd" / str(body.fileno())
+                call = worker.call(WorkerCommand.PARSE_FILE, (task, str(path), name))
+                parsed: Timed[Any] | None = await call
+                return parsed
+        return None
 
     async def aclose(self) -> None:
         slots = (*self._slots, *self._retiring.values(), self._quarantine)

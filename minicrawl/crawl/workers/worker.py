@@ -9,8 +9,10 @@ It imports only what it needs to fetch and to parse.
 import asyncio
 import socket
 import sys
+from collections.abc import Callable
 from enum import IntEnum
 from functools import partial
+from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
@@ -36,6 +38,7 @@ class WorkerCommand(IntEnum):
     PARSE = 2  # the number of a visit: its parsed page
     FETCH = 3  # a request: a fetch result
     LOCATE = 4  # a URL: an address
+    PARSE_FILE = 5  # a task, the path of a body and its host: the result; None if it is gone
 
 
 _WANTS = {want.value: want for want in Want}
@@ -133,7 +136,18 @@ class Worker:
                 return await self._visitor.fetch(argument)
             case WorkerCommand.LOCATE:
                 return await self._visitor.locate(argument)
+            case WorkerCommand.PARSE_FILE:
+                return await self._parse_file(*argument)
         assert_never(command)
+
+    async def _parse_file(
+        self, task: Callable[[bytes], Any], path: str, name: str
+    ) -> Timed[Any] | None:
+        try:
+            body = Path(path).open("rb")  # noqa: SIM115  # the parser closes it
+        except OSError:
+            return None
+        return await self._visitor.parse_in_child(task, body, name)
 
     async def _visit(self, number: int, request: Request) -> VisitReply:
         visit = await self._visitor.visit(request)

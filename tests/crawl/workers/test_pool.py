@@ -5,6 +5,7 @@ import os
 import signal
 import time
 from collections import deque
+from io import BytesIO
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from minicrawl import Crawl, Reason, Settings, Settled
 from minicrawl.crawl.workers import pool
+from minicrawl.crawl.workers.parser import to_disk
 from minicrawl.crawl.workers.pool import (
     BUSY,
     FEWEST_LEFT,
@@ -182,6 +184,26 @@ async def test_a_large_page_is_parsed_by_the_worker_that_fetched_it() -> None:
     assert await desk.visit(A) == State.INTERRUPTED
     assert await desk.visit(A) == State.DNS
     assert not desk.apart.asked
+
+
+@in_loop
+async def test_large_bodies_of_the_own_process_are_parsed_by_a_worker_that_runs() -> None:
+    before = children()
+    async with open_web_access(CONFIG, 1) as outside:
+        with to_disk(b"abc") as body:
+            assert await outside.parse_body(len, body, "a.example") is None
+            outside.start()
+            parsed = await outside.parse_body(len, body, "a.example")
+            assert parsed is not None
+            assert parsed.value == 3
+            rules = text("User-agent: *\nDisallow: /\n" * 50_000)
+            assert (await outside.parse_rules(rules, A)).value == FORBID_ALL
+            assert len(children()) == len(before) + 1  # the worker's parser is its child
+            assert await outside.parse_body(len, BytesIO(b"abc"), "a.example") is None
+            ((_, worker),) = outside.processes()
+            worker.is_over = True
+            assert await outside.parse_body(len, body, "a.example") is None
+            worker.is_over = False
 
 
 @in_loop

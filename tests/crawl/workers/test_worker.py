@@ -14,6 +14,7 @@ from minicrawl import Settings
 from minicrawl.crawl.workers import parser as page_parser
 from minicrawl.crawl.workers.blame_mark import BlameMark, SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.parser import to_disk
 from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import (
     VisitReply,
@@ -99,6 +100,16 @@ async def test_the_reply_comes_before_a_large_page_is_parsed(crawl: Crawl) -> No
     assert (visited.number, visited.parsed) == (7, None)
     reading = await crawl.ask(8, WorkerCommand.PARSE, 7)
     assert reading.value.title == "B"
+
+
+@work_for()
+async def test_a_file_of_another_process_is_parsed_unless_it_is_gone(crawl: Crawl) -> None:
+    with to_disk(b"abc") as body:
+        path = f"/proc/self/fd/{body.fileno()}"
+        parsed = await crawl.ask(1, WorkerCommand.PARSE_FILE, (len, path, "a.example"))
+    assert parsed.value == 3
+    gone = len, "/proc/self/fd/no", "a.example"
+    assert await crawl.ask(2, WorkerCommand.PARSE_FILE, gone) is None
 
 
 @work_for(answer(status="301 Moved", headers=["Location: /y"]))
