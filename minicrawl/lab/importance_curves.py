@@ -118,7 +118,7 @@ class Terrain(NamedTuple):
     values: PageValues | None = None
 
 
-class Gathered(NamedTuple):
+class GatheredMass(NamedTuple):
     """Importance, fresh importance and value of the pages fetched, by draw and budget."""
 
     mass: Floats
@@ -162,7 +162,7 @@ def order(
     ]
 
 
-def gather(terrain: Terrain, name: str, crawls: Crawls, progress: Progress) -> Gathered:
+def gather(terrain: Terrain, name: str, crawls: Crawls, progress: Progress) -> GatheredMass:
     """Run the crawls, and return their results at each budget."""
     nodes = terrain.web.graph.nodes
     budgets = [b if isinstance(b, int) else int(b * nodes) for b in crawls.fractions]
@@ -187,7 +187,7 @@ def gather(terrain: Terrain, name: str, crawls: Crawls, progress: Progress) -> G
             reachable = values.value[_reachable(terrain.links, seeds)].sum()
             gathered_values.append(_sums(values.value[pages], budgets) / max(reachable, 1e-9))
         progress((draw + 1) / crawls.draws)
-    return Gathered(np.array(masses), np.array(fresh), np.array(gathered_values), all_pages)
+    return GatheredMass(np.array(masses), np.array(fresh), np.array(gathered_values), all_pages)
 
 
 def _reachable(links: Links, seeds: Sequence[int]) -> list[int]:

@@ -26,7 +26,7 @@ from minicrawl.cluster.engine import (
     LogEntry,
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
-from minicrawl.cluster.nats.streams import Bucket, Streams
+from minicrawl.cluster.nats.streams import KeyBucket, Streams
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
 from tests.cluster.engines import connected, needs_server
@@ -326,7 +326,7 @@ async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
         assert await keys
 
 
-async def leader(streams: Streams, bucket: Bucket) -> str:
+async def leader(streams: Streams, bucket: KeyBucket) -> str:
     return await streams.leader(bucket.stream) or ""
 
 

@@ -34,7 +34,7 @@ from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
 from minicrawl.cluster.gathering.common_pages import UNKNOWN, Hosts, Numbers, owner_of
 from minicrawl.cluster.gathering.gather import write_pages
-from minicrawl.cluster.gathering.ledger import PageTable, retimed, retimed_measures
+from minicrawl.cluster.gathering.ledger import LedgerTable, retimed, retimed_measures
 from minicrawl.cluster.gathering.rows import OF_ALL, SUMMED, blocks, write_urls
 from minicrawl.cluster.gathering.shard_stores import LoadedShard, ShardStore, Small
 from minicrawl.cluster.gathering.steps import write_log
@@ -178,7 +178,7 @@ class DealtShard:
         self.hosts: list[int] = numbers.tolist()
 
 
-class _DealtPages(PageTable):
+class _DealtPages(LedgerTable):
     """The ledger of one shard, without cash on foreign pages."""
 
     def __init__(self, whole: LoadedShard, dealt: DealtShard, totals: Totals) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl.cluster.gathering.common_pages import Hosts
-from minicrawl.cluster.gathering.ledger import GatheredLedger, PageTable
+from minicrawl.cluster.gathering.ledger import GatheredLedger, LedgerTable
 from minicrawl.cluster.gathering.rows import counters_of_all, number_pages, write_rows_of_all
 from minicrawl.cluster.gathering.shard_stores import (
     LoadedShard,
@@ -132,7 +132,7 @@ def _merged(
 def write_pages(
     out: StoreWriter,
     shards: Sequence[PageSource],
-    table: PageTable,
+    table: LedgerTable,
     log: tuple[int, list[int]],
     counters: dict[str, object],
     channels: ChannelEnds | None = None,

@@ -29,7 +29,7 @@ from minicrawl.store.records import FrontierRow, StoreTerms
 _ROWS_AT_ONCE = 1 << 14
 
 
-class PageTable:
+class LedgerTable:
     """A ledger, and the other columns that a store has of its pages."""
 
     ledger: Ledger
@@ -74,7 +74,7 @@ def retimed_measures(packed: bytes, terms: StoreTerms, before: Totals, now: Tota
     return numbers.tobytes()
 
 
-class GatheredLedger(PageTable):
+class GatheredLedger(LedgerTable):
     def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
         """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
         self.state = np.concatenate([shard.state for shard in shards])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from minicrawl.cluster.gathering.ledger import PageTable
+from minicrawl.cluster.gathering.ledger import LedgerTable
 from minicrawl.cluster.gathering.rows import blocks
 from minicrawl.cluster.gathering.shard_stores import AT, PageSource
 from minicrawl.opic.ledger.books import Spending, StepKind
@@ -136,7 +136,7 @@ class ShardTurns:
 
 def _write_turns(
     out: StoreWriter,
-    table: PageTable,
+    table: LedgerTable,
     turns: Sequence[GatheredTurn],
     first: int,
     broken: Collection[int],
@@ -162,7 +162,7 @@ def write_log(
     out: StoreWriter,
     shards: Sequence[PageSource],
     unknown: int,
-    table: PageTable,
+    table: LedgerTable,
     broken: Collection[int],
     progress: Progress,
 ) -> tuple[int, list[int]]:

@@ -12,7 +12,7 @@ from nats.errors import Error
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, KeyTaken
 from minicrawl.cluster.nats.jetstream import WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.logs import AT_ONCE
-from minicrawl.cluster.nats.streams import Bucket, NatsPart
+from minicrawl.cluster.nats.streams import KeyBucket, NatsPart
 from minicrawl.cluster.records import KeyEntry
 
 _LOOKS_EVERY_S = 2.0
@@ -27,7 +27,7 @@ class NatsKeys(NatsPart):
     """`KeyValues` in a bucket in the format of `nats kv`."""
 
     @property
-    def _bucket(self) -> Bucket:
+    def _bucket(self) -> KeyBucket:
         return self._streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
@@ -161,7 +161,7 @@ class NatsKeys(NatsPart):
 
 class NatsBeats(NatsKeys):
     @property
-    def _bucket(self) -> Bucket:
+    def _bucket(self) -> KeyBucket:
         return self._streams.beats
 
     async def separate_leaders(self) -> None:

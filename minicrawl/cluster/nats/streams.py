@@ -27,7 +27,7 @@ _MEET_S = 3.0
 _RETRY_S = 0.2
 
 
-class Bucket(NamedTuple):
+class KeyBucket(NamedTuple):
     name: str
 
     @property
@@ -45,7 +45,7 @@ class Streams:
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
         self.jetstream, self._settings = jetstream, settings
         self.name, self.bucket = settings.name, settings.bucket
-        self.keys, self.beats = Bucket(self.bucket), Bucket(f"minicrawl_beats-{self.name}")
+        self.keys, self.beats = KeyBucket(self.bucket), KeyBucket(f"minicrawl_beats-{self.name}")
         self._made = set[str]()
 
     def log_subject(self, shard: int, kind: str) -> str:

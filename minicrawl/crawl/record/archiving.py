@@ -266,18 +266,7 @@ def forget(
         unchanged = [note for note in known if note.what != noted]
         _note_takedowns(store, [*unchanged, note])
         pages = urls.pages(store.connection)
-        answers, is_gone = 0, True
-        if tables.archive_end(store.connection) is not None:
-            archive = open_archive(store, Storing(keep="pages"), nobody_listens)
-            assert archive is not None
-            with closing(archive):
-                pruning = _pruning_of(archive.reader, urls, pages)
-                if answers := pruning.dropped:
-                    is_gone = prune(archive, store, pruning.keeps, retrains=True)
-                else:
-                    is_gone = archive.remove_pruned()
-                if is_gone:
-                    archive.remove_spares()
+        answers, is_gone = _drop_answers(store, urls, pages)
         gone = tables.taken_down(tables.counters(store.connection))
         drop_findings(path, store.connection, pages, gone)
         if (index := search_folder(path)).exists():
@@ -313,6 +302,28 @@ def forget(
         return done._replace(
             warcs="" if is_reached else folder, archives=files, records=records, unreached=unreached
         )
+
+
+def _drop_answers(
+    store: StoreWriter, urls: UrlPattern, pages: Mapping[int, str]
+) -> tuple[int, bool]:
+    """Remove the kept answers of these URLs. Return their number, and whether their files are gone.
+
+    A reader may delay that.
+    """
+    if tables.archive_end(store.connection) is None:
+        return 0, True
+    archive = open_archive(store, Storing(keep="pages"), nobody_listens)
+    assert archive is not None
+    with closing(archive):
+        pruning = _pruning_of(archive.reader, urls, pages)
+        if answers := pruning.dropped:
+            is_gone = prune(archive, store, pruning.keeps, retrains=True)
+        else:
+            is_gone = archive.remove_pruned()
+        if is_gone:
+            archive.remove_spares()
+        return answers, is_gone
 
 
 def conceal_earlier(store: StoreWriter) -> None:
