@@ -58,6 +58,27 @@ class AddressPart(NamedTuple):
     generation: int
 
 
+MOST_HOPS = 10
+"""Number of shards through which forwarding pages may pass on the same cash.
+
+A longer chain is a circle, or no better than one.
+"""
+_MOST_DEPTH = 1 << 31
+
+
+class Transfer(NamedTuple):
+    """Cash for one page of another shard.
+
+    `depth` is the page's distance from the seeds in links, as far as the sender knows. `hops`
+    counts the shards through which forwarding pages have passed the cash on.
+    """
+
+    url: str
+    atoms: int
+    depth: int = 0
+    hops: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
     """Value of a key, or message."""
@@ -67,8 +88,8 @@ class Record:
         return json.dumps(named, separators=(",", ":")).encode()
 
     @classmethod
-    def unpack(cls, key: str, content: bytes) -> Self:
-        """Decode JSON. Raises RecordError."""
+    def unpack(cls, what: str, content: bytes) -> Self:
+        """Decode JSON. Raises RecordError, which says what it is that no node writes."""
         try:
             if len(content) > MOST_BYTES:
                 raise ValueError(f"{len(content):,} bytes exceed the limit")
@@ -78,14 +99,14 @@ class Record:
                     checked[row.name] = _checked(row.type, values[row.name])
             return cls(**checked)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise RecordError(f"the cluster's key {key} has an invalid value: {error}") from None
+            raise RecordError(f"{what} has an invalid value: {error}") from None
 
     @classmethod
     def of(cls, entry: KeyEntry | None) -> Self | None:
         """Decode the value of a key, or return None if there is no such key."""
         if entry is None or entry.value is None:
             return None
-        return cls.unpack(entry.key, entry.value)
+        return cls.unpack(f"the cluster's key {entry.key}", entry.value)
 
 
 _CHECKS: Mapping[object, Callable[[Any], bool]] = {
@@ -95,6 +116,7 @@ _CHECKS: Mapping[object, Callable[[Any], bool]] = {
     "float": lambda value: type(value) in (int, float) and 0 <= value < _MOST_ATOMS,
     "str": lambda value: type(value) is str and len(value) <= _LONGEST_TEXT and value.isprintable(),
     "Mapping[str, object]": lambda value: type(value) is dict,
+    "Sequence[Transfer]": lambda value: type(value) is list and all(map(_is_transfer, value)),
     "Mapping[int, int]": lambda value: _is_table(value, _CHECKS["int"]),
     "Mapping[int, AddressPart]": lambda value: _is_table(
         value, lambda part: type(part) is list and list(map(_CHECKS["int"], part)) == [True, True]
@@ -107,9 +129,20 @@ _CHECKS: Mapping[object, Callable[[Any], bool]] = {
 def _checked(kind: object, value: Any) -> Any:
     if not _CHECKS[kind](value):
         raise ValueError(f"{value!a:.60} is not a valid {kind}")
+    if kind == "Sequence[Transfer]":
+        return [Transfer(*row) for row in value]
     if kind == "Mapping[int, AddressPart]":
         return {int(key): AddressPart(*part) for key, part in value.items()}
     return {int(key): count for key, count in value.items()} if "[int" in str(kind) else value
+
+
+def _is_transfer(row: Any) -> bool:
+    if type(row) is not list or list(map(type, row)) != [str, int, int, int]:
+        return False
+    url, *numbers = row
+    _, depth, hops = numbers
+    is_whole = all(map(_CHECKS["int"], numbers)) and depth < _MOST_DEPTH and hops <= MOST_HOPS
+    return is_whole and url.isascii() and url != ""
 
 
 def _is_table(value: Any, is_valid: Callable[[Any], bool]) -> bool:

@@ -6,9 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl import State
-from minicrawl.cluster.channels.batches import BatchError, Transfer, TransferBatch
+from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
+from minicrawl.cluster.records import RecordError, Transfer
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import Channels, shard_of
@@ -54,7 +55,7 @@ class HandShard(HandCrawl):
 
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
         if any(owner_of(one.url, self.terms.shards) != self.terms.shard for one in transfers):
-            raise BatchError("a page of another shard")
+            raise RecordError("a page of another shard")
         pages, born = [], 0
         for one in transfers:
             (page,), new = self.meet_urls([one.url], one.depth)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -295,7 +296,8 @@ def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_p
     hand.of(HERE).read(HERE, [THERE])
     hand.send_all()
     (batch,) = hand.on_the_way
-    more = batch._replace(transfers=[one._replace(atoms=one.atoms + 1) for one in batch.transfers])
+    dearer = [one._replace(atoms=one.atoms + 1) for one in batch.transfers]
+    more = replace(batch, transfers=dearer)
     hand.of(THERE).receive(more)
     hand.commit()
     wrong, right = (

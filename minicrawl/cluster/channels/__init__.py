@@ -24,7 +24,7 @@ Nothing here has a table of its own. The log has the SEND and RECEIVE steps, a b
 from its step, a checkpoint has the ends of the channels (`opic.ledger`), and the outbox
 follows from the ledger: a foreign page waits in it if it holds cash or has never been sent.
 
-batches   the wire format, which refuses what no shard makes
+batches   what a batch may have
 outbox    which pages the next batch takes, when it is due, and which batches are sent again
 audit     proof that all shards together have lost no atom
 shard     ledger, channels and outbox of one shard, as a fold over its log

@@ -4,14 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from minicrawl.cluster.channels.audit import Statement, statement_of
-from minicrawl.cluster.channels.batches import (
-    MOST_HOPS,
-    MOST_URL_BYTES,
-    BatchError,
-    Transfer,
-    TransferBatch,
-)
+from minicrawl.cluster.channels.batches import MOST_URL_BYTES, TransferBatch
 from minicrawl.cluster.channels.outbox import Outbox, Posting
+from minicrawl.cluster.records import MOST_HOPS, RecordError, Transfer
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels
@@ -33,7 +28,7 @@ class PageView(Protocol):
     def meet(self, transfers: Sequence[Transfer]) -> tuple[list[int], int]:
         """Return the page of each URL, and the number of new pages, which get the next ids.
 
-        Raises BatchError if a URL belongs to another shard.
+        Raises RecordError if a URL belongs to another shard.
         """
 
 
@@ -101,7 +96,7 @@ class Shard:
         """
         if batch.receiver != self.number or batch.sender == self.number:
             way = f"from shard {batch.sender} to shard {batch.receiver}"
-            raise BatchError(f"a batch {way} came to shard {self.number}")
+            raise RecordError(f"a batch {way} came to shard {self.number}")
         if batch.number != self.expected(batch.sender):
             return []
         pages, born = self.pages.meet(batch.transfers)

@@ -109,7 +109,7 @@ class SharedBudget:
             _, last = await self._engine.log_span(self._log)
             if last > self._known.entry:
                 async for entry in self._engine.entries(self._log, self._known.entry):
-                    record = GrantsRecord.unpack(GRANTS_KEY, entry.content)
+                    record = GrantsRecord.unpack("the log of grants", entry.content)
                     self._learn(replace(record, entry=entry.number))
         except EngineUnavailable:
             return False

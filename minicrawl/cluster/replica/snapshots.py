@@ -50,7 +50,7 @@ async def load_snapshot(
     def add(entry: Entry, _number: int) -> None:
         nonlocal last
         if entry.kind is EntryKind.WHOLE:
-            last = SnapshotRecord.unpack("of a snapshot", entry.content)
+            last = SnapshotRecord.unpack("a snapshot", entry.content)
             if not last.object:
                 draft.replace(compressed)
         elif entry.kind is not EntryKind.TAKEN:

@@ -17,7 +17,7 @@ from contextlib import aclosing, suppress
 
 import zstandard
 
-from minicrawl.cluster.channels.batches import MOST_BYTES, TransferBatch, pack
+from minicrawl.cluster.channels.batches import MOST_BYTES, TransferBatch
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.node.following import listen
 from minicrawl.cluster.node.presence import lease_clock
@@ -51,7 +51,7 @@ class BatchExchange:
         self.is_halted = True
 
     async def publish(self, batch: TransferBatch) -> None:
-        content = zstandard.ZstdCompressor(level=_LEVEL).compress(pack(batch))
+        content = zstandard.ZstdCompressor(level=_LEVEL).compress(batch.pack())
         await self._engine.broadcast(f"{BATCH_PREFIX}{batch.receiver}.{batch.sender}", content)
 
     async def arrivals(self) -> AsyncIterator[bytes]:
@@ -60,7 +60,7 @@ class BatchExchange:
         prefix = f"{BATCH_PREFIX}{self._place.number}."
         async with aclosing(self._engine.broadcasts(prefix)) as broadcasts:
             async for sent in broadcasts:
-                packed = b""  # which `channels.unpack` refuses
+                packed = b""  # which `TransferBatch.unpack` refuses
                 with suppress(zstandard.ZstdError):
                     packed = expanding.stream_reader(sent.value or b"").read(MOST_BYTES + 1)
                 yield packed

@@ -13,10 +13,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.cluster.cash_threshold import TELL_S
-from minicrawl.cluster.channels.batches import BatchError, Transfer
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
 from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.records import RecordError, Transfer
 from minicrawl.cluster.shared_settings import refuse_what_needs_one_machine
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.config import Loaded, Settings
@@ -139,9 +139,9 @@ class LocalShard:
         for transfer in transfers:
             is_canonical = canonical(transfer.url, strip_marks=False) == transfer.url
             if not (is_canonical or self._takedowns.covers(transfer.url)):
-                raise BatchError(f"{transfer.url!r} is not a canonical URL")
+                raise RecordError(f"{transfer.url!r} is not a canonical URL")
             if not self.is_own(transfer.url):
-                raise BatchError(f"{transfer.url} is a page of another shard")
+                raise RecordError(f"{transfer.url} is a page of another shard")
         pages: dict[str, int] = {}
         born = 0
         for depth in sorted({transfer.depth for transfer in transfers}):

@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from minicrawl.cluster.channels.batches import BatchError, TransferBatch, unpack
+from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import UnpostedBatches
+from minicrawl.cluster.records import RecordError
 from minicrawl.cluster.traffic.local_shard import LocalShard
 from minicrawl.crawl.events import Warned
 from minicrawl.crawl.schedule.orders import ByKey
@@ -103,8 +104,8 @@ class ShardTraffic:
             while not self._recorder.committer.takes_more:
                 await asyncio.sleep(CHECK_S)
             try:
-                await self._post(unpack(packed))
-            except BatchError as error:  # a genuine batch is sent again
+                await self._post(TransferBatch.unpack("it", packed))
+            except RecordError as error:  # a genuine batch is sent again
                 self._context.emit(Warned(text=f"a batch of another shard was dropped: {error}"))
 
     async def _post(self, batch: TransferBatch) -> None:

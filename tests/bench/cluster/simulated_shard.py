@@ -10,9 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.channels.batches import Transfer, TransferBatch
+from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.channels.shard import Shard
+from minicrawl.cluster.records import Transfer
 from minicrawl.lab.webs import Web
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import shard_of

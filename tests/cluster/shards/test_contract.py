@@ -11,8 +11,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from minicrawl import State
 from minicrawl.cluster.channels.audit import Statement, faults, under_way
-from minicrawl.cluster.channels.batches import MOST_HOPS, TransferBatch
+from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
+from minicrawl.cluster.records import MOST_HOPS
 from minicrawl.opic.ledger.ledger import FOREIGN, UNREAD
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store import tables

@@ -16,14 +16,7 @@ import zstandard
 
 from minicrawl.cluster import records
 from minicrawl.cluster.cash_threshold import TELL_S, cash_threshold, pages_to_admit
-from minicrawl.cluster.channels.batches import (
-    MOST_TRANSFERS,
-    BatchError,
-    Transfer,
-    TransferBatch,
-    pack,
-    unpack,
-)
+from minicrawl.cluster.channels.batches import MOST_TRANSFERS, TransferBatch
 from minicrawl.cluster.conclusions import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.engine import EngineError
 from minicrawl.cluster.node.crawl_state import CrawlState
@@ -38,13 +31,14 @@ from minicrawl.cluster.records import (
     RecordError,
     ShardFacts,
     SnapshotRecord,
+    Transfer,
 )
 from minicrawl.cluster.replica.entries import (
     PIECE_BYTES,
     Entry,
     EntryKind,
-    pack as pack_entry,
-    unpack as unpack_entry,
+    pack,
+    unpack,
 )
 from minicrawl.cluster.replica.restoring import Folding
 from minicrawl.cluster.shared_settings import TermsRecord
@@ -107,7 +101,7 @@ def _hostile(seeds: list[bytes], body: bytes, random: Random) -> bytes:
 
 FACTS = ShardFacts(*(1, 10, 2, 5, 1, 7, 4), sketch={60: 3, 61: 2}, sent={0: 3}, received={2: 5})
 _TRANSFERS = [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)]
-BATCHES = [pack(TransferBatch(0, 1, 1, _TRANSFERS)), pack(TransferBatch(2, 3, 9, [], 7))]
+BATCHES = [TransferBatch(0, 1, 1, _TRANSFERS).pack(), TransferBatch(2, 3, 9, [], 7).pack()]
 ENTIRE = [FACTS.pack(), ShardFacts(2, is_idle=True).pack()]
 SHARED = [
     AddressRecord(parts={1: AddressPart(WHOLE, 3)}).pack(),
@@ -117,10 +111,10 @@ SHARED = [
 
 def read_batch(body: bytes, random: Random) -> None:
     try:
-        batch = unpack(_hostile(BATCHES, body, random))
-    except BatchError:
+        batch = TransferBatch.unpack("a batch", _hostile(BATCHES, body, random))
+    except RecordError:
         return
-    assert unpack(pack(batch)) == batch
+    assert TransferBatch.unpack("a batch", batch.pack()) == batch
     assert len(batch.transfers) <= MOST_TRANSFERS
     assert all(0 <= transfer.atoms < 1 << 80 for transfer in batch.transfers)
     assert 0 <= batch.to_pot < 1 << 80
@@ -204,8 +198,8 @@ def _hear(state: CrawlState, view: ClusterView, entry: KeyEntry) -> None:
 
 _PIECE = zstandard.ZstdCompressor().compress(b"a page of a store" * 99)
 ENTRIES = [
-    pack_entry(Entry(EntryKind.FIRST, 0, _PIECE)),
-    pack_entry(Entry(EntryKind.TAKEN)),
+    pack(Entry(EntryKind.FIRST, 0, _PIECE)),
+    pack(Entry(EntryKind.TAKEN)),
 ]
 
 
@@ -215,9 +209,9 @@ def read_entry(body: bytes, random: Random) -> None:
     with suppress(EngineError), TemporaryDirectory() as folder:
         if random.random() < 0.7:
             kind = random.choice((EntryKind.FIRST, EntryKind.MORE))
-            packed = pack_entry(Entry(kind, random.choice((0, len(body))), packed[14:]))
+            packed = pack(Entry(kind, random.choice((0, len(body))), packed[14:]))
         path = Path(folder) / "crawl.db"
-        Folding(path).add(unpack_entry(packed), 1)
+        Folding(path).add(unpack(packed), 1)
         assert sum(file.stat().st_size for file in path.parent.iterdir()) <= PIECE_BYTES
 
 
