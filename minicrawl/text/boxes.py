@@ -27,7 +27,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import needs
-from minicrawl.text.hints import HEADINGS, NONE, is_spoken, is_unseen, signs, words
+from minicrawl.text.hints import HEADINGS, NONE, is_doubled, is_unseen, signs, words
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -44,7 +44,7 @@ _NO_TEXT = words(
     "rp rt script select style svg template textarea video"
 )
 _NO_ATTRIBUTES: dict[str, str | None] = {}
-_ANCHORS = words("# ¶ § ↩ ↩︎ ↵ ↑ ⤴ ^")
+_ANCHORS = words("# ¶ § ↩ ↩︎ ↵ ↑ ⤴ ^ \u200b")
 """Texts of links to a heading itself, or from a note back to where it is referred to. They are left
 out, and so are links into a page that it begins with, as "Skip to content".
 """
@@ -140,7 +140,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
     root = Box("body", body)
     boxes = [root]
     run, of_run, unseen = root, root, 0
-    shown_again, has_runs = 0, False
+    has_runs = False
     # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
     stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
     while stack:
@@ -161,9 +161,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                         has_runs = True
                     if link is not None:
                         run.linked += len(text)
-                    is_formula = tag in _FORMULAS
-                    run.pieces.append((text, _TEX if is_formula else inline))
-                    shown_again = _shown_again(node) if is_formula else shown_again
+                    run.pieces.append((text, _TEX if tag in _FORMULAS else inline))
                 node = node.next
                 continue
             is_block = tag in _BLOCKS
@@ -175,8 +173,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
             if (
                 tag in _NO_TEXT
                 or (is_hidden and not with_unseen)
-                or (attributes and is_spoken(attributes))
-                or (shown_again and node.mem_id == shown_again)
+                or (attributes and is_doubled(attributes))
             ):
                 unseen += len(node.text()) if is_hidden else 0
                 node = node.next
@@ -222,14 +219,6 @@ def _text_of(node: LexborNode, tag: str) -> str | None:
     written = node.css_first("annotation[encoding='application/x-tex']")
     said = node.attributes.get("alttext") if written is None else written.text()
     return " ".join((said or node.text()).split()) or None
-
-
-def _shown_again(formula: LexborNode) -> int:
-    """Return the id of the element in which KaTeX shows a formula again, for the eye; or 0."""
-    around = formula.parent
-    is_katex = around is not None and around.attributes.get("class") == "katex-mathml"
-    again = around.next if around is not None and is_katex else None
-    return 0 if again is None else again.mem_id
 
 
 def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:

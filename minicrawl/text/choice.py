@@ -11,8 +11,7 @@ A page that calls itself an article is not of the first kind, unless it is a few
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections import Counter
 from itertools import chain, islice
 
 from minicrawl.text import hints
@@ -183,10 +182,6 @@ def _is_root(box: Box) -> bool:
 
 _SHORTEST_TITLE = 12
 """Letters of a heading that may be the title of a story, and no name of a section."""
-_FEWEST_STORIES, _OF_STORY, _HEAD = 3, 0.1, 9
-"""Stories that no element `article` marks: their number, the share of the page in each of them, and
-the boxes among which each has its heading.
-"""
 _WORDS = re.compile(r"\w+")
 
 
@@ -203,33 +198,17 @@ def mark_own_story(boxes: list[Box], title: str) -> bool:
     Posts of a forum are articles, too, but lack headings, or have the title in each of them.
     """
     articles = outermost(boxes, lambda box: box.tag == "article")
-    for stories in (articles, *_siblings(boxes)):
-        own, foreign = list[Box](), 0
-        for story in stories:
-            texts = [_text(box) for box in preorder(story) if box.tag in hints.HEADINGS]
-            if any(f" {text} " in title for text in texts if len(text) >= _SHORTEST_TITLE):
-                own.append(story)
-            elif any(texts):
-                foreign += 1
-        if len(own) == 1 and (len(stories) == 1 or foreign):
-            own[0].hint = hints.OWN
-            return True
-    return False
-
-
-def _siblings(boxes: list[Box]) -> Iterator[list[Box]]:
-    """Yield siblings that begin with a heading of one level; the first may have all as sections."""
-    least = _OF_STORY * boxes[0].letters
-    for box in (one for one in boxes if one.letters >= _FEWEST_STORIES * least):
-        stories = defaultdict[tuple[str, str], list[Box]](list)
-        for child in (one for one in box.boxes if one.tag and one.letters >= least):
-            head = (inner.tag for inner in islice(preorder(child), _HEAD))
-            level = next((tag for tag in head if tag in hints.HEADINGS), "")
-            if level:
-                stories[child.tag, level].append(child)
-        for (_, level), cards in stories.items():
-            if len(cards) >= _FEWEST_STORIES:
-                yield cards if level == "h1" else cards[1:]
+    own, foreign = list[Box](), 0
+    for article in articles:
+        texts = [_text(box) for box in preorder(article) if box.tag in hints.HEADINGS]
+        if any(f" {text} " in title for text in texts if len(text) >= _SHORTEST_TITLE):
+            own.append(article)
+        elif any(texts):
+            foreign += 1
+    if len(own) != 1 or (len(articles) > 1 and not foreign):
+        return False
+    own[0].hint = hints.OWN
+    return True
 
 
 def _text(heading: Box) -> str:

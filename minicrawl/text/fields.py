@@ -62,7 +62,8 @@ def field(selector: str) -> Callable[[str, str], str]:
     try:
         parse("<p>").css(css)
     except SelectolaxError as error:
-        raise UsageError(f"{selector!r} is no selector of CSS or XPath that can be read") from error
+        ways = "CSS (.price, img@src), XPath (//h1), jsonld:offers.price or meta:og:title"
+        raise UsageError(f"{selector!r} cannot be read; write {ways}") from error
     return lambda markup, url: _of_elements(parse(markup), css, attribute, url)
 
 

@@ -12,7 +12,7 @@ is a surer sign of one:
     frame name    a word of its class or id
     sure name     a word that means a frame on every kind of page
     frame tag     `nav`, `footer` and the like, or a role
-    never main    a cookie notice, which may have most of a page's text
+    never main    a dialog or cookie notice, which may have most of a page's text
 
 Names are cut off, so a page cannot make them expensive.
 
@@ -30,8 +30,10 @@ def words(text: str) -> frozenset[str]:
 
 
 HEADINGS = words("h1 h2 h3 h4 h5 h6")
-_FRAMES = words("aside dialog figcaption footer form menu nav")
-_ROLES = words("alert banner complementary contentinfo dialog menu menubar navigation search")
+_FRAMES = words("aside figcaption footer form menu nav")
+_ROLES = words("alert banner complementary contentinfo menu menubar navigation search")
+_NOTES = re.compile("footnote|endnote")
+"""Classes of notes, which Sphinx writes as `aside`."""
 _NEVER_FRAMES = HEADINGS | words("article body dd dt main pre tbody td th tr")
 _SURE_WORDS = words(
     "adsense advert advertisement advertising breadcrumb breadcrumbs "
@@ -75,8 +77,10 @@ _MAIN_NAME = re.compile(
     r"(?:article|body|content|copy|inner|main|text)\b|\bmw-parser-output\b|\be-content\b"
 )
 _UNSEEN_STYLE = re.compile(r"(?i)(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)")
-_SPOKEN = re.compile(r"(?:^|\s)(?:a11y-hidden|sr-only|visually-?hidden)(?:\s|$)")
-"""Classes of labels for screen readers. WordPress's say which of two prices is valid, and stay."""
+_DOUBLED = re.compile(r"(?:^|\s)(?:a11y-hidden|katex-html|sr-only|visually-?hidden)(?:\s|$)")
+"""Classes of labels for screen readers, and of what KaTeX shows of a formula, which it has as TeX.
+WordPress's labels say which of two prices is valid, and stay.
+"""
 _MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
@@ -108,7 +112,10 @@ def signs(tag: str, attributes: dict[str, str | None]) -> Signs:
         return Signs(FRAME_TAG if tag in _FRAMES else NONE)
     class_, id_ = attributes.get("class") or "", attributes.get("id") or ""
     of_names = _signs_of_names(tag, class_[:_LONGEST_NAME], id_[:_LONGEST_NAME])
-    if tag in _FRAMES or attributes.get("role") in _ROLES:
+    role, is_notes = attributes.get("role"), tag == "aside" and _NOTES.search(class_)
+    if tag == "dialog" or role == "dialog":
+        return of_names._replace(hint=NEVER_MAIN)
+    if (tag in _FRAMES and not is_notes) or role in _ROLES:
         return of_names._replace(hint=min(of_names.hint, FRAME_TAG))
     if attributes.get("itemprop") == "articleBody":
         return of_names._replace(hint=NAMED_MAIN)
@@ -131,9 +138,9 @@ def _signs_of_names(tag: str, class_: str, id_: str) -> Signs:
     return Signs(hint, class_, id_, kind)
 
 
-def is_spoken(attributes: dict[str, str | None]) -> bool:
-    """Return True for a label that only screen readers say, such as "Regular price"."""
-    return _SPOKEN.search((attributes.get("class") or "")[:_LONGEST_NAME]) is not None
+def is_doubled(attributes: dict[str, str | None]) -> bool:
+    """Return True for what a page says twice: to screen readers ("Regular price"), or as TeX."""
+    return _DOUBLED.search((attributes.get("class") or "")[:_LONGEST_NAME]) is not None
 
 
 def is_unseen(attributes: dict[str, str | None]) -> bool:

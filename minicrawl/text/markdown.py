@@ -12,7 +12,7 @@ length of prefixes is limited, so that the output is proportional to the input.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from itertools import accumulate, groupby, islice
 
 from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
 from minicrawl.text.hints import HEADINGS, TITLE, words
@@ -82,12 +82,12 @@ class _Writer:
         """Labels of footnotes by the ids of their elements."""
 
     def written(self, root: Box) -> str:
-        self._notes = _notes(root)
+        self._notes, labels = _notes(root)
         stack: list[tuple[Box, _Place, str]] = [(root, _Place(), "")]
         while stack:
             box, place, bullet = stack.pop()
             if not box.tag:
-                if not box.is_dropped:
+                if not box.is_dropped and id(box) not in labels:
                     self._write_run(box, place)
             elif box.tag in HEADINGS:
                 if text := self._whole(box) if box.hint == TITLE else self._line(box):
@@ -212,16 +212,28 @@ class _Writer:
         return url and f"{url}{mark}{fragment}".translate(_IN_TARGET)
 
 
-def _notes(root: Box) -> dict[str, str]:
-    """Return the labels of the footnotes of a page, which short links refer to: `[1]`, `*`."""
-    targets = {_id(box) for box in preorder(root) if box.tag in _OF_NOTES}
+def _notes(root: Box) -> tuple[dict[str, str], set[int]]:
+    """Return the labels of the footnotes of a page, and the runs in which notes repeat them.
+
+    Short links refer to notes: `[1]`, `*`. Notes that were dropped have none.
+    """
+    boxes = [*preorder(root)]
+    before = [0, *accumulate(not (box.tag or box.is_dropped) for box in boxes)]
+    targets = {
+        _id(box): boxes[at + 1 : at + 3]
+        for at, box in enumerate(boxes)
+        if box.tag in _OF_NOTES and before[at + box.size] > before[at]
+    }
     notes = dict[str, str]()
-    for run in runs(preorder(root)):
+    for run in runs(boxes):
         for link, pieces in groupby(run.pieces, key=lambda piece: piece[1].link or ""):
-            label = "".join([text for text, _ in pieces]).strip().strip("[]()")
+            label = "".join([text for text, _ in pieces]).strip("[]() ")
             if link[:1] == "#" and link[1:] in targets and _LABEL.fullmatch(label):
                 notes.setdefault(link[1:], label)
-    return notes if len(set(notes.values())) == len(notes) else {}
+    if len(set(notes.values())) < len(notes):
+        return {}, set()
+    heads = ((box, label) for name, label in notes.items() for box in targets[name])
+    return notes, {id(box) for box, label in heads if box.text.strip("[]()") == label}
 
 
 def _id(box: Box) -> str:

@@ -155,29 +155,13 @@ def test_of_several_articles_that_with_the_title_of_the_page_is_its_main_text(ow
     assert lines(f"<title>{TEA}</title>{story}{others}") == [TEA, THIRD, THIRD]
 
 
-@pytest.mark.parametrize("tag", ["div", "section", "li class=post"])
-def test_stories_that_no_article_marks_are_told_apart_by_their_titles(tag: str) -> None:
-    def page(title: str, level: str = "h2") -> str:
-        stories = (
-            f"<{tag}><{level}>{story}</{level}><p>{SENTENCE} {story}.<p>{OTHER} {story}.</{tag}>"
-            for story in (*STORIES, TEA, "Wind in the valley in June")
-        )
-        return f"<title>{title}</title>{''.join(stories)}"
-
-    assert len(lines(page("The Paper"))) == 15
-    for title in (STORIES[1], TEA):
-        assert lines(page(title)) == [title, f"{SENTENCE} {title}.", f"{OTHER} {title}."]
-    first = STORIES[0]  # the other four may be its sections, unless each has a title
-    assert len(lines(page(first))) == 15
-    assert len(lines(page(first, level="h1"))) == 3
-
-
 def test_footers_and_cookie_notices_are_no_main_text_however_long_they_are() -> None:
     for frame in (
         "<footer>{}</footer>",
         "<div id=footer>{}</div>",
         "<div class='dark site-footer'>{}</div>",
         "<div id=cookie-consent>{}</div>",
+        "<div role=dialog>{}</div>",
     ):
         notice = frame.format(f"<p>{OTHER}" * 20)
         assert lines(f"<div><p>{SENTENCE}<p>{SENTENCE}</div>{notice}") == [SENTENCE] * 2

@@ -28,6 +28,7 @@ def written(inside: str) -> str:
         ("<p>b<b> </b>c", "b c"),
         ("<p><strong>a <em>b</em></strong>", "**a b**"),
         ("<p><code>a <em>b</em></code>", "`a b`"),
+        ("<h2>A<a href=#a>\u200b</a></h2><p>c", "## A\n\nc"),
         ("<p><code>a*b</code> and <code>`c`</code>", "`a*b` and `` `c` ``"),
         ("<p>See <a href=#x>below</a> or <a href=mailto:x@y>write</a>.", "See below or write."),
         ("<p>See <a href='/a_(b)'>it</a> all.", "See [it](http://a.example/a_%28b%29) all."),
@@ -119,6 +120,14 @@ def test_footnotes_are_referred_to_and_written_once() -> None:
     text = "<p>One<sup><a href=#n1 id=r1>1</a></sup> and two<a href=#n2><sup>[2]</sup></a>."
     notes = "<ol><li id=n1>First <a href=#r1>↩</a><li id=n2><a href=#r2>^</a> Second</ol>"
     assert written(text + notes) == "One[^1] and two[^2].\n\n[^1]: First\n[^2]: Second"
+
+
+def test_notes_of_sphinx_are_text_without_the_label_that_they_repeat() -> None:
+    text = "<p>One <a href=#n1>[1]</a> is <a href=#n2>2</a> dropped."
+    label = "<span>[</span><a href=#r1>1</a><span>]</span>"
+    notes = f"<aside class='footnote brackets' id=n1><span>{label}</span><p>First.</aside>"
+    gone = "<aside id=n2><p>Second.</aside>"
+    assert written(text + notes + gone) == "One [^1] is 2 dropped.\n\n[^1]: First."
     assert written("<p>See <a href=#x>1</a>.") == "See 1."
 
 
