@@ -293,7 +293,9 @@ class Store(AbstractContextManager["Store"]):
 
     def broken_links(self, host: str | None = None) -> list[problems.BrokenLink]:
         """Return the broken links. Their texts and kinds are those of kept pages, or kept links."""
-        return written_links.with_texts(self._snapshot, problems.broken_links(self._snapshot, host))
+        return written_links.with_link_texts(
+            self._snapshot, problems.broken_links(self._snapshot, host)
+        )
 
     def ranks(self) -> list[str]:
         """Return the names of saved ranks; `opic` is the importance."""

@@ -2,7 +2,8 @@
 
 codec         compressors, with dictionaries
 record        one answer as bytes: a header, then head and body compressed together; digests
-packing       records of answers, in the workers that fetched them; the answer of a record
+packing       records of answers, in the workers that fetched them
+unpacking     the answer of a record
 segments      append-only files of records beside a store; the source of truth; a scan skips damage
 objects       finished files in an object store
 index         an SQLite index of URLs and digests, rebuilt from the segments on demand

@@ -1,157 +1,32 @@
-"""Packing, in the workers: each answer becomes a record where it was fetched; and unpacking.
+"""Packing, in the workers: each answer becomes a record where it was fetched.
 
 Laws: only compressed bytes travel between processes. If a dictionary cannot be read, the record is
-larger, but never lost. Whatever the bytes of a record are, its answer is right, or `Damaged` is
-raised.
+larger, but never lost.
 """
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, Any
+from typing import IO
 
 from minicrawl.archive.codec import PLAIN, Codec
 from minicrawl.archive.record import (
     NOTHING_MORE,
-    Answer,
     AskedBy,
-    BodyHasher,
-    Header,
-    PieceSource,
     RecordKind,
     WantedFiles,
     dictionary_in,
-    header_of,
-    is_whole,
     pack,
     pack_spooled,
     pack_unchanged,
-    pieces,
-    unpacked_content,
 )
 from minicrawl.errors import Damaged
-from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Wire
+from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged
 from minicrawl.states import State
 from minicrawl.web.encoding.detection import decode
 from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.responses.types import DocumentType, type_of
-
-
-def read(record: bytes, codec: Codec) -> Answer:
-    """Return the answer of a record. The body of a revisit is empty here."""
-    if not is_whole(record):
-        raise Damaged("its checksum is wrong")
-    header = header_of(record)
-    answer = _answer(unpacked_content(record, header, codec), header)
-    if header.kind != RecordKind.REVISIT:
-        hasher = BodyHasher(header.digest_kind)
-        hasher.add(answer.body)
-        _check_digest(header, hasher)
-    return answer
-
-
-def check(header: Header, payload: PieceSource, codec: Codec) -> None:
-    """Raise `Damaged` where `read` would, but decompress the body in pieces, in bounded memory.
-
-    The caller has verified the checksum.
-    """
-    hasher = BodyHasher(header.digest_kind)
-    content = unpacked(header, payload, codec)
-    head = next(content)
-    for piece in content:
-        hasher.add(piece)
-    if header.kind != RecordKind.REVISIT:
-        _check_digest(header, hasher)
-    _answer(head, header)
-
-
-def unpacked(
-    header: Header, payload: PieceSource, codec: Codec, *, coded: bool = False
-) -> Iterator[bytes]:
-    """Yield the head of a record, then its body in pieces of equal size.
-
-    With `coded`, yield the body in its encoded form, if the record has that.
-    """
-    import zstandard
-
-    try:
-        source: Any = payload  # its type says IO, and it only calls `read`
-        stream = codec.decompressor(header.dictionary).stream_reader(source)
-        head = stream.read(header.head_bytes)
-        yield head
-        if not _fields_of(head).get("coded"):
-            yield from pieces(stream)
-            return
-        if not coded:
-            yield from pieces(stream, header.body_bytes)
-            return
-        for _ in pieces(stream, header.body_bytes):
-            pass
-        yield from pieces(stream)
-    except (zstandard.ZstdError, MemoryError) as error:
-        raise Damaged(f"it cannot be decompressed ({error})") from error
-
-
-def _check_digest(header: Header, hasher: BodyHasher) -> None:
-    if not hasher.has_made(header.digest):
-        raise Damaged("its body has another digest")
-
-
-def read_packed(record: bytes, codec: Codec) -> Answer:
-    """Return the answer of a record made by `pack`, which has no time and checksum yet."""
-    header = header_of(record)
-    return _answer(unpacked_content(record, header, codec), header)
-
-
-def read_head(record: bytes, codec: Codec) -> Answer:
-    """Return the answer without its body; much faster than `read`."""
-    header = header_of(record)
-    return _answer(unpacked_content(record, header, codec, first=header.head_bytes), header)
-
-
-def _fields_of(head: bytes) -> dict[str, Any]:
-    try:
-        return dict(json.loads(head))
-    except (ValueError, TypeError) as error:
-        raise Damaged(f"its head cannot be read ({error})") from error
-
-
-def _answer(content: bytes, header: Header) -> Answer:
-    """Return the answer that `content` holds: a head, and the bodies behind it, if any."""
-    fields, begin = _fields_of(content[: header.head_bytes]), header.head_bytes
-    try:
-        wire = None
-        if "wire" in fields:
-            request, response, address, protocols, cipher = fields["wire"]
-            heads = request.encode("latin-1"), response.encode("latin-1")
-            interim = fields["interim"].encode("latin-1") if "interim" in fields else None
-            protocols = tuple(map(str, protocols))
-            left_out = str(fields.get("left_out", ""))
-            wire = Wire(*heads, str(address), protocols, str(cipher))
-            wire = wire._replace(interim=interim, left_out=left_out)
-        is_coded = bool(fields.get("coded")) and header.kind != RecordKind.REVISIT
-        coded_at = begin + header.body_bytes if is_coded else len(content)
-        return Answer(
-            url=str(fields["url"]),
-            status=int(fields["status"]),
-            headers={str(name): str(value) for name, value in fields["headers"].items()},
-            body=content[begin:coded_at],
-            coded=content[coded_at:] if is_coded else None,
-            at=header.at,
-            kind=RecordKind(header.kind),
-            cut=str(fields.get("cut", "")),
-            request_url=str(fields.get("spelled", "")),
-            digest=header.digest,
-            wire=wire,
-            by=AskedBy(*map(str, fields["by"])) if "by" in fields else None,
-            is_undecoded=bool(fields.get("undecoded")),
-            requested=WantedFiles(*(tuple(map(str, urls)) for urls in fields.get("asked", ()))),
-        )
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise Damaged(f"its head cannot be read ({error})") from error
-
 
 PAYLOAD = "payload-"
 """Beginning of the names of files with payloads on their way to the archive."""
@@ -200,7 +75,7 @@ class AnswerPacker:
     def pack_other(self, request: Request, refused: Refused) -> Refused:
         """Return the refusal of a file with a record of that file, unless only text is kept.
 
-        The payload of a large file is left as a file in the archive's folder, which `taken` opens.
+        The payload of a large file is left as a file in the archive's folder, for `take_payload`.
         On a full disk there is no record.
         """
         answer = refused.answer
@@ -293,7 +168,7 @@ def record_of(url: str, fetched: FetchResult) -> bytes | None:
     return None
 
 
-def taken(path: str) -> IO[bytes]:
+def take_payload(path: str) -> IO[bytes]:
     """Open the payload file that a worker left, and unlink it."""
     file = Path(path).open("rb")  # noqa: SIM115  # the archive closes it
     Path(path).unlink()

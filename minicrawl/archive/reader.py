@@ -15,14 +15,7 @@ from typing import IO
 
 from minicrawl.archive.codec import Codec, no_dictionary
 from minicrawl.archive.index import ArchiveIndex, IndexRow, open_index
-from minicrawl.archive.packing import (
-    check,
-    read,
-    read_head,
-    read_packed,
-    spare_dictionary,
-    unpacked,
-)
+from minicrawl.archive.packing import spare_dictionary
 from minicrawl.archive.record import Answer, Header, RecordKind, dictionary_in, header_of, key_of
 from minicrawl.archive.segments import (
     ScanStep,
@@ -34,6 +27,7 @@ from minicrawl.archive.segments import (
     segment_of,
     shown,
 )
+from minicrawl.archive.unpacking import check, read, read_head, read_packed, unpacked
 from minicrawl.errors import Damaged, Unreachable
 from minicrawl.wording import counted
 

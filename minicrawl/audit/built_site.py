@@ -72,7 +72,7 @@ OF_A_SERVER = {
 def crawl_site(site: str, base: str, store: Path, *, requisites: bool = False) -> BuiltSite | None:
     """Read a site, or a built folder, into a store; one that exists is brought up to date.
 
-    Return the folder as a site.
+    Return the folder as a site, or None for one on a server.
     """
     from minicrawl.app import Crawl
     from minicrawl.config import Settings

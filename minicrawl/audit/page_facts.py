@@ -67,9 +67,9 @@ _RAW = r"script|style|template|title|textarea|noscript|svg"
 # Each pattern begins with a plain "<", which is found ten times as fast as a choice of characters.
 _TOKEN = re.compile(
     rf"<(?:{COMMENT}"
-    rf"|(?i:(?P<raw>{_RAW}){STOP}(?P<raw_said>{ATTRIBUTES})(?:>|\Z)"
+    rf"|(?i:(?P<raw>{_RAW}){STOP}(?P<raw_attributes>{ATTRIBUTES})(?:>|\Z)"
     rf"(?P<content>(?:[^<]++|<(?!/(?P=raw){STOP}))*+)"
-    rf"|(?P<name>{_TAG_NAMES}){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)))",
+    rf"|(?P<name>{_TAG_NAMES}){STOP}(?P<attributes>{ATTRIBUTES})(?:>|\Z)))",
     re.ASCII,
 )
 _NOT_TEXT = re.compile(
@@ -136,8 +136,8 @@ class _Page:
         self._charset, self._is_in_body = "", False
 
     def _read_headers(self, headers: Mapping[str, str]) -> None:
-        said = headers.get("x-robots-tag", "")
-        robots = [parse_robots_tag(said, agent) for agent in _SEARCH_ENGINES if said]
+        robots_tag = headers.get("x-robots-tag", "")
+        robots = [parse_robots_tag(robots_tag, agent) for agent in _SEARCH_ENGINES if robots_tag]
         self._note(
             noindex_header=any(one.noindex for one in robots),
             nofollow=any(one.nofollow for one in robots),
@@ -197,12 +197,12 @@ class _Page:
         return numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES])
 
     def _read_raw(self, name: str, token: re.Match[str]) -> None:
-        said = attributes(token["raw_said"])
+        values = attributes(token["raw_attributes"])
         if name == "title":
             self._texts["title"].append(_words(token["content"]))
         elif name == "script":
-            self._counts["mixed"] += self._is_insecure(said.get("src", ""))
-            if "ld+json" in said.get("type", "").lower():
+            self._counts["mixed"] += self._is_insecure(values.get("src", ""))
+            if "ld+json" in values.get("type", "").lower():
                 self._read_data(token["content"])
         elif name == "style" and self._is_https:
             self._counts["mixed"] += len(_INSECURE_STYLE.findall(token["content"]))
@@ -218,17 +218,17 @@ class _Page:
             self._counts["data_gaps"] += data_gaps(data)
 
     def _read_tag(self, name: str, token: re.Match[str]) -> None:
-        if name in _RARE and not any(map(token["said"].lower().__contains__, _RARE[name])):
+        if name in _RARE and not any(map(token["attributes"].lower().__contains__, _RARE[name])):
             return  # most tags of most pages
         self._is_in_body |= name == "body"
         if name == "h1":
             self._texts["h1"].append(self._heading_after(token.end()))
-        said = attributes(token["said"])
+        values = attributes(token["attributes"])
         if reader := getattr(self, f"read_{name}", None):
-            reader(said)
+            reader(values)
         if name in _LOADS:
-            loaded = [said.get(where, "") for where in _LOADED]
-            loaded += said.get("srcset", "").split(",")
+            loaded = [values.get(where, "") for where in _LOADED]
+            loaded += values.get("srcset", "").split(",")
             self._counts["mixed"] += any(map(self._is_insecure, loaded))
 
     def _heading_after(self, start: int) -> str:
@@ -239,32 +239,32 @@ class _Page:
         # An image counts as its text.
         return _words(_ALT.sub(lambda image: attributes(image[1]).get("alt", ""), inside))
 
-    def read_base(self, said: dict[str, str]) -> None:
+    def read_base(self, values: dict[str, str]) -> None:
         """Resolve later references by the first base with a URL."""
-        if not self._has_base and "href" in said:
+        if not self._has_base and "href" in values:
             self._has_base = True
-            self._base = canonical(decoded(said["href"]), self._url) or self._url
+            self._base = canonical(decoded(values["href"]), self._url) or self._url
 
-    def read_img(self, said: dict[str, str]) -> None:
-        is_decoration = said.get("role") == "presentation" or said.get("aria-hidden") == "true"
-        self._counts["without_alt"] += "alt" not in said and not is_decoration
+    def read_img(self, values: dict[str, str]) -> None:
+        is_decoration = values.get("role") == "presentation" or values.get("aria-hidden") == "true"
+        self._counts["without_alt"] += "alt" not in values and not is_decoration
 
-    def read_link(self, said: dict[str, str]) -> None:
-        relations = said.get("rel", "").lower().split()
-        target = decoded(said.get("href", ""))
+    def read_link(self, values: dict[str, str]) -> None:
+        relations = values.get("rel", "").lower().split()
+        target = decoded(values.get("href", ""))
         self._counts["canonicals"] += "canonical" in relations
         self._counts["canonical_late"] |= self._is_in_body and "canonical" in relations
         for kind in HEADS:
             if kind in relations:
                 self._refer(kind, target)
-        if "alternate" in relations and "hreflang" in said:
-            self._languages.append(said["hreflang"].strip().lower())
+        if "alternate" in relations and "hreflang" in values:
+            self._languages.append(values["hreflang"].strip().lower())
             self._refer("alternate", target)
         elif {"stylesheet", "icon", "preload"} & set(relations):
             self._counts["mixed"] += self._is_insecure(target)
 
-    def read_meta(self, said: dict[str, str]) -> None:
-        name, content = said.get("name", "").lower(), decoded(said.get("content", ""))
+    def read_meta(self, values: dict[str, str]) -> None:
+        name, content = values.get("name", "").lower(), decoded(values.get("content", ""))
         if name == "description":
             self._texts["description"].append(_words(content))
         elif name in _META_ROBOTS:
@@ -272,34 +272,34 @@ class _Page:
             self._note(noindex_meta=robots.noindex, nofollow=robots.nofollow)
         elif name == "viewport":
             self._counts["zoom_off"] += _NO_ZOOM.search(content) is not None
-        pragma = said.get("http-equiv", "").lower()
+        pragma = values.get("http-equiv", "").lower()
         self._note(
             viewport=name == "viewport",
-            charset="charset" in said or pragma == "content-type",
+            charset="charset" in values or pragma == "content-type",
             refresh=pragma == "refresh" and "url" in content.lower(),
             csp=pragma == "content-security-policy",
         )
         declared = parse_content_type(content)[1] if pragma == "content-type" else ""
-        self._charset = self._charset or said.get("charset", "").strip() or declared or ""
+        self._charset = self._charset or values.get("charset", "").strip() or declared or ""
 
-    def read_a(self, said: dict[str, str]) -> None:
+    def read_a(self, values: dict[str, str]) -> None:
         """Note a link with a session id, or with nofollow to the own site, which it distrusts."""
-        written = decoded(said.get("href", ""))
+        written = decoded(values.get("href", ""))
         if SESSION_ID.search(written):
             self._refer("session", written)
-        if "nofollow" in said.get("rel", "").lower():
+        if "nofollow" in values.get("rel", "").lower():
             target = self._resolved(written)
             self._counts["nofollow_links"] += target is not None and host(target) == host(self._url)
 
-    def read_form(self, said: dict[str, str]) -> None:
+    def read_form(self, values: dict[str, str]) -> None:
         """Note a form, or a control that sends its form elsewhere."""
-        target = said.get("action") or said.get("formaction", "")
+        target = values.get("action") or values.get("formaction", "")
         self._note(insecure_form=self._is_insecure(target))
 
     read_button = read_input = read_form
 
-    def read_html(self, said: dict[str, str]) -> None:
-        self._lang = self._lang or (said.get("lang") or said.get("xml:lang") or "").strip()
+    def read_html(self, values: dict[str, str]) -> None:
+        self._lang = self._lang or (values.get("lang") or values.get("xml:lang") or "").strip()
         self._note(html_lang=bool(self._lang))
 
     def _refer(self, kind: str, target: str) -> None:

@@ -159,16 +159,16 @@ async def check(context: CrawlContext, asker: LinkAsker) -> int:
         await keep(hops, rows_at_the_end if isinstance(hops[-1][1], Response) else rows)
 
     try:
-        siblings, todo = folders.siblings() if assets else [], set(waiting)
-        while siblings or todo:
+        missing, todo = folders.missing_urls() if assets else [], set(waiting)
+        while missing or todo:
             async with asyncio.TaskGroup() as group:
                 asking = (
-                    group.create_task(asker.ask(siblings, folders.keep, (Want.RESOURCE,))),
+                    group.create_task(asker.ask(missing, folders.keep, (Want.RESOURCE,))),
                     group.create_task(asker.ask(todo & styles.urls, keep_style, (Want.RESOURCE,))),
                     group.create_task(asker.ask(todo - styles.urls, keep)),
                 )
             is_whole &= came_to_their_end(asking)
-            siblings, todo = [], styles.found.keys() - waiting - fresh
+            missing, todo = [], styles.found.keys() - waiting - fresh
             waiting |= todo
     finally:
         _keep(store, rows)

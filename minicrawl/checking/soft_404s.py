@@ -1,4 +1,13 @@
-"""Soft 404s: pages that look like what their server answers where nothing is."""
+"""Soft 404s: pages that look like what their server answers where nothing is.
+
+    folders     the hundred with most pages that were read, such as https://a.org/shop/
+    requests    two URLs in each of them where nothing is
+    lines       what these answers say that usual pages of the folder and of the host do not
+    findings    pages in the folder, or below it, that say little else
+
+How texts are compared is in `web.responses.soft_404`. If the URLs were requested in the last day,
+the findings of then stand.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Set
@@ -31,15 +40,18 @@ _DEEPEST = 8
 
 
 class MissingPages:
+    """Answers of folders where nothing is; each of its three methods is called once, in order."""
+
     def __init__(self, store: Path, fresh: Set[str], reader: BodyReader) -> None:
+        """`fresh` are the URLs that were checked in the last day."""
         self._store, self._fresh, self._reader = store, fresh, reader
         self.hops: list[Hops] = []
         self._missing: dict[str, dict[str, str]] = defaultdict(dict)  # folder -> URL -> text
         self._with_login = set[str]()  # folders whose missing pages ask for a password
         self._was_asked = False
 
-    def siblings(self) -> list[str]:
-        """Return URLs that should not exist in the largest folders, or none if asked lately."""
+    def missing_urls(self) -> list[str]:
+        """Return URLs of the largest folders where nothing should be; none if asked lately."""
         with snapshot(self._store) as view:
             counts = Counter(folder for _, url in read_pages(view) for folder in _folders(url))
         largest = [folder for folder, count in counts.most_common(_MOST_FOLDERS) if count > 1]
@@ -54,8 +66,8 @@ class MissingPages:
         if isinstance(result, Response) and result.body and not redirects:
             folder = _folders(url)[-1]
             read = partial(_text_and_login, content_type=result.headers.get("content-type"))
-            if (said := await self._reader.read(read, result, url)) is not None:
-                self._missing[folder][url], has_login = said
+            if (answer := await self._reader.read(read, result, url)) is not None:
+                self._missing[folder][url], has_login = answer
                 if has_login:
                     self._with_login.add(folder)
 
@@ -102,8 +114,8 @@ class MissingPages:
                 await rounds.turn()
                 # Pages of a folder that is gone as a whole look like missing pages of one above it.
                 above = [missing[folder] for folder in _folders(url) if folder in missing]
-                said = plain_text(markup(url)) if above else ""
-                if said and any(sample.is_like(url, said) for sample in above):
+                text = plain_text(markup(url)) if above else ""
+                if text and any(sample.is_like(url, text) for sample in above):
                     yield FindingRow(page, url, SOFT_404, "")
 
 

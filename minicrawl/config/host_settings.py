@@ -87,7 +87,7 @@ def politeness_of(politeness: "Politeness", host: str) -> "Politeness":
     return replace(politeness, **values)
 
 
-def spread(hosts: object) -> dict[str, list[str]]:
+def values_of_tables(hosts: object) -> dict[str, list[str]]:
     """Return the tables of hosts in a file as values of settings, by name."""
     values: dict[str, list[str]] = {}
     if not isinstance(hosts, Mapping):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl.config.declaration import PREFIX, Setting, variable_of
-from minicrawl.config.host_settings import spread
+from minicrawl.config.host_settings import values_of_tables
 from minicrawl.config.removed import FORMER, GONE, renewed
 from minicrawl.config.table import BY_NAME, SECTIONS, TABLE
 from minicrawl.config.values.kinds import InvalidValue
@@ -120,7 +120,7 @@ def from_file(file: Path) -> Source:
             raise UsageError(f"{place}{key}: no such setting{_hint(key, [*_BY_KEY, *SECTIONS])}")
         given[_BY_KEY[key].name] = Given(value, f"{place}{key}", " = ")
     try:
-        of_hosts = spread(hosts)
+        of_hosts = values_of_tables(hosts)
     except InvalidValue as unfit:
         raise UsageError(f"{place}hosts.{unfit.value}: {unfit.wanted}") from None
     for name, texts in of_hosts.items():

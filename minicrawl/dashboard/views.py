@@ -82,9 +82,9 @@ class Views:
         self.store = store
         self.launcher = launcher or Launcher(store)
         self._was_there = False
-        # Each has the inode of its store, which a new crawl changes.
-        self._history, self._history_of = RequestHistory(store), 0
-        self._graph, self._graph_of = GraphFigures(), 0
+        # Each with the inode of the store that it was read from: a new crawl changes that.
+        self._history, self._history_inode = RequestHistory(store), 0
+        self._graph, self._graph_inode = GraphFigures(), 0
 
     def moment(self) -> float | None:
         """Return the time of the data that are read now, or None if it is unknown."""
@@ -130,16 +130,16 @@ class Views:
     def history(self) -> Json:
         """Return requests, failures and bytes over time."""
         inode = self.store.stat().st_ino
-        if inode != self._history_of:
-            self._history_of, self._history = inode, RequestHistory(self.store)
+        if inode != self._history_inode:
+            self._history_inode, self._history = inode, RequestHistory(self.store)
         self._history.read()
         return {"sums": list(self._history.sums())}
 
     def graph_figures(self) -> Json:
         """Return the graph figures that `minicrawl status` shows, with their curves."""
         inode = self.store.stat().st_ino
-        if inode != self._graph_of:
-            self._graph_of, self._graph = inode, GraphFigures()
+        if inode != self._graph_inode:
+            self._graph_inode, self._graph = inode, GraphFigures()
         self._graph.read(self.store, is_running=self._live() is not None)
         return self._graph.to_json()
 

@@ -40,7 +40,7 @@ class Guards:
             if not 0 <= weight < np.inf:
                 raise UsageError(f"invalid weight of {kind} links {weight}: expected 0 or more")
 
-    def asked_for(self) -> dict[str, float]:
+    def chosen(self) -> dict[str, float]:
         """Return the guards that differ from the defaults, by name."""
         usual = asdict(Guards())
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
@@ -69,7 +69,9 @@ class Guards:
             keys = left.graph.targets.astype(np.int64) * sites + site_of[left.graph.sources()]
             left = with_marked_links(left, first_of_each(keys, self.most_of_site))
         if not left.graph.edges:
-            raise UsageError(f"{self._asked()} drops all {named.graph.edges:,} links of the graph")
+            raise UsageError(
+                f"{self._options()} drops all {named.graph.edges:,} links of the graph"
+            )
         return left
 
     def _refuse_idle(self, named: NamedGraph, site_of: NDArray[np.int32]) -> None:
@@ -86,9 +88,10 @@ class Guards:
         else:
             reason = _ALIKE if self.transverse not in (0, 1) and not is_inside.any() else ""
         if reason:
-            raise UsageError(f"{self._asked()} changes nothing: {reason}")
+            raise UsageError(f"{self._options()} changes nothing: {reason}")
 
-    def _asked(self) -> str:
+    def _options(self) -> str:
+        """Return the options that chose these guards, for a message."""
         caps = {"--intra-cap": self.most_internal, "--domain-cap": self.most_of_site}
         weights = {"internal": self.internal, "transverse": self.transverse}
         given = [f"{name} {most}" for name, most in caps.items() if most is not None]

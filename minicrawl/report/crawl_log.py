@@ -26,10 +26,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from minicrawl.archive.packing import read_head, unpacked
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind, key_of
 from minicrawl.archive.segments import StoredPayload
+from minicrawl.archive.unpacking import read_head, unpacked
 from minicrawl.archive.warc.capture import shown_digest
 from minicrawl.errors import Damaged
 from minicrawl.report.archived.page_versions import kept_pages

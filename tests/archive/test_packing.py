@@ -4,8 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from minicrawl.archive.codec import PLAIN
-from minicrawl.archive.packing import AnswerPacker, pack_any, read
+from minicrawl.archive.packing import AnswerPacker, pack_any
 from minicrawl.archive.record import Answer, RecordKind, header_of, seal
+from minicrawl.archive.unpacking import read
 from minicrawl.model import Failed, Request, Response
 from minicrawl.states import State
 from tests.archive.archives import NOON, answered, body, url

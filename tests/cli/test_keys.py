@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl.cli.crawl.watching import Keyboard, may_hear_keys
+from minicrawl.cli.crawl.keyboard import Keyboard, may_hear_keys
 from tests.processes import PATIENCE_S
 
 DEMO = ("--demo", "--demo-pages", "500", "--delay", "1")

@@ -26,9 +26,9 @@ from typing import IO, NamedTuple, Self
 
 from minicrawl.archive.codec import Codec
 from minicrawl.archive.index import index_errors
-from minicrawl.archive.packing import read_head, read_packed, unpacked
 from minicrawl.archive.record import MOST_OF_A_HEAD, Answer, RecordKind, header_of, key_of
 from minicrawl.archive.segments import FIRST, disk_errors, offset_of, place_at, segment_of, write_at
+from minicrawl.archive.unpacking import read_head, read_packed, unpacked
 from minicrawl.archive.warc.bodies import open_captures
 from minicrawl.archive.warc.capture import (
     Capture,

@@ -3,7 +3,8 @@
 command   the two commands
 seeds     URLs, files of URLs, and stdin
 session   one run: its summary and exit code
-watching  progress, signals and keys while a crawl runs
+watching  progress and signals while a crawl runs
+keyboard  keys while a crawl runs
 logs      events as log lines
 notices   what --notify posts after a run
 

@@ -22,8 +22,9 @@ from minicrawl.cli import PROGRAM
 from minicrawl.cli.companions import companions
 from minicrawl.cli.crawl.display import Lines, display
 from minicrawl.cli.crawl.display_state import DisplayState, RunCounter, Speed, as_line
+from minicrawl.cli.crawl.keyboard import GraphKey, Hear, may_hear_keys
 from minicrawl.cli.crawl.logs import Log, LogFiles, progress_line
-from minicrawl.cli.crawl.watching import GraphKey, Hear, may_hear_keys, watched
+from minicrawl.cli.crawl.watching import watched
 from minicrawl.cli.larger_budget import with_larger_budget
 from minicrawl.cli.options import naming
 from minicrawl.cli.output import show_json

@@ -244,7 +244,7 @@ def broken(
     """
     from minicrawl.report.links import problems
     from minicrawl.report.links.verdicts import SHOWN
-    from minicrawl.report.links.written_links import with_texts
+    from minicrawl.report.links.written_links import with_link_texts
     from minicrawl.states import LinkVerdict
 
     chosen = [LinkVerdict[name.upper()] for name in verdicts] or SHOWN
@@ -252,7 +252,7 @@ def broken(
         with progress("links") as advance:
             links = problems.broken_links(view, host, advance, chosen)
         rows = links if each else problems.by_target(links)
-        shown = with_texts(view, rows[: n or None])
+        shown = with_link_texts(view, rows[: n or None])
         linked = problems.linked_verdicts(view) if form == "table" else {}
     _show_rows(form, problems.BrokenLink._fields, shown)
     if linked:

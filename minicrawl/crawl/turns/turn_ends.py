@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from minicrawl.archive.packing import record_of, taken
+from minicrawl.archive.packing import record_of, take_payload
 from minicrawl.config import Settings
 from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Delayed, Listener, Settled
@@ -164,7 +164,7 @@ class TurnEnds:
             record = record_of(url, fetched)
             if record is not None:
                 long = fetched.payload if isinstance(fetched, Refused) else ""
-                payload = taken(long) if long else None
+                payload = take_payload(long) if long else None
                 recorder.keep(page, KeptAnswer(record, today, url, payload=payload))
             if isinstance(fetched, Response) and fetched.rendered:
                 recorder.keep(page, KeptAnswer(fetched.rendered, today, url))

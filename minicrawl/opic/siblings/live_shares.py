@@ -4,8 +4,8 @@ Cash does not say whether a page is still there. Dead links come in crowds: all 
 is gone, most old ones of a site that has moved. So the key of a page is multiplied by the share of
 live answers that is expected of its host, and of its siblings. If D of F requested pages were dead:
 
-    host       h = 1 - D / (F + 1)
-    siblings   1 - (D + 3 (1 - h)) / (F + 3)
+    host       h = 1 - D / (F + 1), here
+    siblings   1 - (D + 3 (1 - h)) / (F + 3), in `values`
 
 Both are 1 while no request fails, and for an unknown host. Nothing is lost: dead pages come later.
 
@@ -34,7 +34,11 @@ class LiveShares:
         """True if the share of any host has been below 1."""
 
     def count(self, host: int, *, is_dead: bool) -> bool:
-        """Count the answer of a page of the host; return True if the share of the host grew."""
+        """Count the answer of a page of the host; return True if a larger share took effect.
+
+        Keys that are too low must be raised at once, or their pages would be passed over. Keys that
+        are too high are found when their turn comes.
+        """
         if (missing := host + 1 - len(self.turns)) > 0:
             self.turns.frombytes(bytes(4 * missing))
             self.dead.frombytes(bytes(4 * missing))

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.link_builder import squeeze
 
-Places = NDArray[np.int32]
-
 Number = TypeVar("Number", np.int32, np.int64, np.float64)
 
 

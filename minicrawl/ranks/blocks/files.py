@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minicrawl.graph.link_builder import Ids, LinkArrays
-from minicrawl.ranks.blocks.columns import DiskColumn, DiskTraffic, Places, Sorter
+from minicrawl.ranks.blocks.columns import DiskColumn, DiskTraffic, Sorter
+
+Places = NDArray[np.int32]
+"""Offsets of nodes in a stretch or a block."""
 
 MEGA: Final = 1_000_000
 LEAST_FREE: Final = 4 * MEGA

@@ -77,7 +77,7 @@ def communities(
         for each in groups
         for role, scores in (("authorities", each.hits.authorities), ("hubs", each.hits.hubs))
     }
-    options = {"way": method, "count": count, "largest": largest} | guards.asked_for()
+    options = {"way": method, "count": count, "largest": largest} | guards.chosen()
     try:
         keep(source, ranks, graph.edges, options)
     finally:

@@ -217,7 +217,7 @@ def ranking(command: Command) -> Command:
         if not isinstance(scores, Scores):
             ranks = {f"{name}-{suffix}": values for suffix, values in scores.items()}
         try:
-            keep(source, ranks, graph.graph.edges, chosen | guards.asked_for())
+            keep(source, ranks, graph.graph.edges, chosen | guards.chosen())
         finally:
             show_ranks(graph, ranks, n, as_json)
 

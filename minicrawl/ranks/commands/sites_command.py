@@ -50,7 +50,7 @@ def sites(
     pages, and `top --sites --by sites` adds it up again.
     """
     name = running.rank_name(name, source)
-    if guards.asked_for().keys() - {"most_of_site"}:
+    if guards.chosen().keys() - {"most_of_site"}:
         raise UsageError(
             "--intra-cap and --weight change nothing: links within a site do not count"
         )
@@ -61,7 +61,7 @@ def sites(
     linked = site_graph(named, by_page=counted == "pages")
     if not linked.graph.edges:
         raise UsageError("no site links to another one, so sites cannot be ranked")
-    if counted == CASH and (guards.asked_for() or terms != PageRankOptions()):
+    if counted == CASH and (guards.chosen() or terms != PageRankOptions()):
         raise UsageError("--count cash cannot be combined with guards and options of PageRank")
     with source.progress(name) as tell:
         if counted == CASH:
@@ -73,7 +73,7 @@ def sites(
             scores = Scores(values=values, iterations=0, error_bound=inf, converged=True)
         else:
             scores = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
-    options = {"count": counted} | asdict(terms) | guards.asked_for()
+    options = {"count": counted} | asdict(terms) | guards.chosen()
     try:
         page_scores = of_pages(scores, sites_of(named.names))
         keep(source, {name: page_scores}, linked.graph.edges, options)

@@ -1,4 +1,13 @@
-"""Texts of archived pages, made by processes beside whoever reads them."""
+"""Texts of archived pages, made by processes beside whoever reads them.
+
+A parser of texts may be anybody's package: slow, learning from other pages of the site, or never
+done with one page. So a process of its own makes them, which is given up with the page if it takes
+too long, and pages go on in order:
+
+    page      1        2        3        4
+    process   a        b        a        b      whichever is done first gets the next page
+    yielded   1        2        3        4      at most `MOST_AHEAD` wait for an earlier one
+"""
 
 from __future__ import annotations
 

@@ -68,14 +68,14 @@ class PageReferences:
         self._archive: ArchiveReader | None = None
         self._reader: ReferenceReader | None = None
         self._stored = WrittenLinks(snapshot.connection)
-        self._of_store = lru_cache(_PAGES_AT_ONCE)(self._read_stored)
+        self._stored_entries = lru_cache(_PAGES_AT_ONCE)(self._read_stored)
         self._strip_marks = snapshot.frontier.terms.strip_marks
         self.of: Callable[[str], References] = lru_cache(_PAGES_AT_ONCE)(self._read)
         """Function that returns the references of the page at a URL; empty if it is not archived.
         """
-        self._led_to = lru_cache(_URLS_AT_ONCE)(self._target)
+        self._target_of = lru_cache(_URLS_AT_ONCE)(self._target)
         self._bases = lru_cache(_PAGES_AT_ONCE)(self._bases_of)
-        self._by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
+        self._links_by_target = lru_cache(_PAGES_AT_ONCE)(self._resolved)
 
     def __enter__(self) -> "PageReferences":
         return self
@@ -89,12 +89,12 @@ class PageReferences:
 
     def links(self, giver: PageId, taker: PageId, source: str, target: str) -> list[Reference]:
         """Return the links of one page that lead to the other one, by ids and URLs."""
-        if references := self._by_target(source).get(target):
+        if references := self._links_by_target(source).get(target):
             return references
         if not self._stored:
             return []
         with reporting_damage(self._snapshot.path):
-            entry = self._of_store(giver).get(taker)
+            entry = self._stored_entries(giver).get(taker)
         if entry is None:
             return []
         from minicrawl.web.html.written_links import read_entry
@@ -119,7 +119,7 @@ class PageReferences:
         # Menus consist of paths and URLs, which lead to the same places from all pages of a folder.
         if path[:1] > " " and path[0] != "?" and (":" not in path or "//" in path):
             place = folder
-        return self._led_to(path + mark, place)
+        return self._target_of(path + mark, place)
 
     def _bases_of(self, source: str) -> tuple[str, str]:
         """Return what the references of a page are relative to, and its folder."""
@@ -221,7 +221,7 @@ def all_links(
                 yield dict(zip(RAW_COLUMNS, map(list, columns), strict=True))
 
 
-def with_texts(snapshot: Snapshot, links: Sequence[BrokenLink]) -> list[BrokenLink]:
+def with_link_texts(snapshot: Snapshot, links: Sequence[BrokenLink]) -> list[BrokenLink]:
     """Return the broken links with text and kind, from the first such link on its page."""
     targets = [link.through.split(GAP)[0] if link.through else link.target for link in links]
     ends = [split(url) for url in (*(link.source for link in links), *targets)]

@@ -14,7 +14,7 @@ import numpy as np
 from minicrawl import ext
 from minicrawl.ports import Progress
 from minicrawl.report.links import problems
-from minicrawl.report.links.written_links import with_texts
+from minicrawl.report.links.written_links import with_link_texts
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.selected_pages import PageSelection, rows
 from minicrawl.report.snapshot import Snapshot, urls
@@ -100,7 +100,7 @@ def _problems(snapshot: Snapshot) -> Iterator[ReportSection]:
         "Targets that failed, at once or behind redirects, or are at a private address, and the "
         "most important page that links to each.",
         problems.BrokenLink._fields,
-        [*with_texts(snapshot, broken[:_MOST_ROWS]), *broken[_MOST_ROWS:]],
+        [*with_link_texts(snapshot, broken[:_MOST_ROWS]), *broken[_MOST_ROWS:]],
     )
     yield _rows_section(
         "Redirects",

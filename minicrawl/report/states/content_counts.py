@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from minicrawl.archive.index import IndexRow
-from minicrawl.archive.packing import read_head
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import ALONE, Answer, header_of, key_of
+from minicrawl.archive.unpacking import read_head
 from minicrawl.errors import Damaged
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.links.verdicts import checked_files, checked_pages

@@ -19,10 +19,10 @@ from typing import NamedTuple, TypeVar
 
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
-from minicrawl.archive.packing import read_head
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import RecordKind
 from minicrawl.archive.segments import offset_of, place_at, segment_of
+from minicrawl.archive.unpacking import read_head
 from minicrawl.archive.warc.series import OPEN, WarcSeries
 from minicrawl.report.crawl_log import LOG
 from minicrawl.report.snapshot import Snapshot, snapshot

@@ -8,7 +8,7 @@ import pytest
 
 from minicrawl.report.integrity.audit import audit
 from minicrawl.report.links.problems import broken_links
-from minicrawl.report.links.written_links import all_links, links_of, links_to, with_texts
+from minicrawl.report.links.written_links import all_links, links_of, links_to, with_link_texts
 from minicrawl.report.selected_pages import PageSelection
 from minicrawl.report.snapshot import Snapshot, snapshot
 from tests.cli.calls import Captured, as_json, printed
@@ -75,7 +75,7 @@ def test_links_to_a_page_are_distinguished_from_links_to_its_redirects(seen: Sna
 def test_without_kept_pages_links_have_no_texts(stores: dict[str, Path]) -> None:
     with snapshot(stores["none"]) as seen:
         found = links_to(seen, B)
-        assert with_texts(seen, broken_links(seen))[0].text == ""
+        assert with_link_texts(seen, broken_links(seen))[0].text == ""
     assert {(link.target, link.end) for link in found} == {(OLD, B), (B, "")}
     assert {(link.text, link.rel, link.written) for link in found} == {("", "", "")}
 
@@ -87,7 +87,7 @@ def test_the_texts_of_all_broken_links_take_one_search_of_the_store(
     with snapshot(stores["links"]) as seen:
         broken = broken_links(seen)
         seen.connection.set_trace_callback(statements.append)
-        with_texts(seen, broken)
+        with_link_texts(seen, broken)
     assert len(broken) > 1
     assert sum("USING (host, path)" in statement for statement in statements) == 1
 
@@ -97,7 +97,7 @@ def test_link_texts_can_be_kept_without_pages(stores: dict[str, Path], capsys: C
     with snapshot(path) as seen:
         home = {(link.written, link.text, link.target, link.end) for link in links_of(seen, HOME)}
         above, *_ = (link for link in links_of(seen, B) if link.target == HOME)
-        broken = with_texts(seen, broken_links(seen))
+        broken = with_link_texts(seen, broken_links(seen))
         (block,) = all_links(seen, PageSelection())
     assert home == {
         ("old", "Moved page", OLD, B),
