@@ -256,13 +256,15 @@ class SiblingWorld:
         self.vouch(0)
         self.birth(hosts[1:], endowment)
 
-    def birth(self, hosts: Sequence[int], endowment: int = 0) -> range:
-        """Add pages that no link led to."""
+    def birth(self, hosts: Sequence[int], endowment: int = 0, refused: Sequence[int] = ()) -> range:
+        """Add pages that no link led to; those at the `refused` places are closed at once."""
         new = self._mint(hosts)
         if endowment:
             self.ledger.endow(new, endowment)
         self.siblings.introduce(new)
         self.truth.introduce(new)
+        for place in refused:
+            self.ledger.post(dead_end(self.ledger, new[place]))
         self.queue.posted((), new)
         return new
 

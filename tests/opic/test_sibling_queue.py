@@ -172,6 +172,22 @@ def test_members_of_a_large_group_are_taken_by_value_while_they_grow() -> None:
         world.resume(0)
 
 
+def test_a_large_new_group_comes_before_a_lone_page_of_less_value() -> None:
+    world = SiblingWorld((0, 1))
+    group = world.birth([0] * 40)
+    (alone,) = world.birth([1])
+    assert world.truth.value(alone) < world.best()
+    assert world.take() in group
+
+
+def test_new_pages_that_are_refused_at_once_are_never_taken() -> None:
+    world = SiblingWorld((0, 1, 2))
+    world.birth([0, 0, 1, 1, 2], refused=(1, 2, 3, 4))
+    assert world.take() == 0
+    world.resume(0)
+    assert world.take() is None
+
+
 def test_members_that_all_stay_on_lease_are_taken_once_and_by_value() -> None:
     world = SiblingWorld((0, 1))
     world.birth([1] * 3)
