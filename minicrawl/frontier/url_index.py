@@ -77,10 +77,8 @@ class UrlIndex:
         return len(self._slots)
 
     def add(self, urls: PagesByUrl) -> None:
-        """Add pages with new URLs."""
-        put = self._slots.put
-        for url, page in urls.items():
-            put(self._code_of(url), page)
+        """Add pages with new URLs, whose ids follow each other."""
+        self._slots.put_each(map(self._code_of, urls), next(iter(urls.values())))
         self._unknown.difference_update(urls)
         self.remember(urls)
 
@@ -119,16 +117,19 @@ class UrlIndex:
             return {}, {}
         known: dict[str, int] = {}
         older: dict[str, int] = {}
-        candidates: dict[str, list[int]] = {}
+        unsure: list[str] = []
         young, old, unknown = self._young, self._old, self._unknown
         for url in urls:
             if url in young:
                 known[url] = young[url]
             elif url in old:
                 older[url] = old[url]
-            elif url in unknown:
-                continue
-            elif not (pages := self._slots.matches(self._code_of(url))):
+            elif url not in unknown:
+                unsure.append(url)
+        candidates: dict[str, list[int]] = {}
+        codes = map(self._code_of, unsure)
+        for url, pages in zip(unsure, self._slots.matches_of(codes), strict=True):
+            if not pages:
                 unknown.add(url)
             elif (page := self.recent.find(pages, url)) is not None:
                 older[url] = page

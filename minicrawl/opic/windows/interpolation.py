@@ -118,8 +118,8 @@ class LastReadings:
                 self._run_end.insert(place, pages[end - 1] + 1)
                 self._run_row.insert(place, row + start)
             else:
-                for number, page in enumerate(pages[start:end], row + start):
-                    rows.put(page * _SPREAD & _CODE, number)
+                codes = (page * _SPREAD & _CODE for page in pages[start:end])
+                rows.put_each(codes, row + start)
         self.pages.extend(pages)
         self._history.extend(histories)
         self._read.extend(repeat(now, len(pages)))
