@@ -27,7 +27,7 @@ from secrets import token_hex
 
 from minicrawl import __version__
 from minicrawl.archive.objects.moved_file import STUB, delete_object
-from minicrawl.archive.segments import Segments, place_at
+from minicrawl.archive.segments import FIRST, Segments
 from minicrawl.cluster.engine import ClusterEngine, KeyTaken
 from minicrawl.cluster.gathering.dealing import deal
 from minicrawl.cluster.gathering.gather import Gathered
@@ -45,8 +45,7 @@ from minicrawl.cluster.records import (
     LeaseRecord,
     StateRecord,
 )
-from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
-from minicrawl.cluster.replica.kept_pages import restore_pages
+from minicrawl.cluster.replica.kept_pages import pieces, restore_pages
 from minicrawl.cluster.replica.restoring import fence
 from minicrawl.cluster.replica.shard_log import LogWriter
 from minicrawl.cluster.replica.snapshots import SnapshotWriter, remove_moved
@@ -158,12 +157,8 @@ async def _ship(target: ClusterEngine, shard: int, store: Path) -> None:
     await SnapshotWriter(target, shard, store, snapshots).store(entry)
     pages = LogWriter(target.pages, shard, 0)
     with closing(Segments(archive_folder(store))) as segments:
-        for number in segments.numbers():
-            length = segments.length(number)
-            for offset in range(0, length, PIECE_BYTES):
-                place = place_at(number, offset)
-                content = segments.read_bytes(place, min(PIECE_BYTES, length - offset))
-                await pages.append(Entry(EntryKind.MORE, place, content))
+        for piece in pieces(segments, FIRST, segments.end):
+            await pages.append(piece)
 
 
 async def _empty(engine: ClusterEngine, shards: int, folder: Path) -> None:

@@ -21,6 +21,7 @@ piece   consecutive bytes of one segment; a record may begin and end in differen
 
 import json
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -130,6 +131,18 @@ def _lay_stubs(packed: bytes, folder: Path) -> None:
         raise EngineError(f"the log of kept pages is damaged: {error}") from error
 
 
+def pieces(
+    segments: Segments, begin: int, end: int, piece_bytes: int = PIECE_BYTES
+) -> Iterator[Entry]:
+    """Yield the entries with the bytes between two places."""
+    for number in range(segment_of(begin), segment_of(end) + 1):
+        first = max(begin, place_at(number, 0))
+        last = min(end, place_at(number, segments.length(number)))
+        for place in range(first, last, piece_bytes):
+            content = segments.read_bytes(place, min(piece_bytes, last - place))
+            yield Entry(EntryKind.MORE, place, content)
+
+
 class KeptPagesLog:
     """Writing end of the log of a shard's kept pages.
 
@@ -155,18 +168,10 @@ class KeptPagesLog:
     def keep(self, begin: int, end: int) -> None:
         """Send what was appended to the archive between two places, and wait for confirmation."""
         with self._lock:
-            place = self._confirmed = max(self._confirmed, begin)
-            while place < end:
-                number = segment_of(place)
-                is_last = number == segment_of(end)
-                length = offset_of(end) if is_last else self._segments.length(number)
-                size = min(self._piece_bytes, length - offset_of(place))
-                if size <= 0:
-                    place = place_at(number + 1, 0)
-                    continue
-                content = self._segments.read_bytes(place, size)
-                _note(self._begins, place, self._append(Entry(EntryKind.MORE, place, content)))
-                place = self._confirmed = place + size
+            begin = self._confirmed = max(self._confirmed, begin)
+            for entry in pieces(self._segments, begin, end, self._piece_bytes):
+                _note(self._begins, entry.place, self._append(entry))
+                self._confirmed = entry.place + len(entry.content)
 
     def moved(self) -> None:
         """Name the segments that an object store has, and remove their pieces from the engine."""
