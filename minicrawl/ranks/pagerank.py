@@ -161,60 +161,64 @@ def above_average(links: Adjacency, r: AnyFloats) -> Iterator[AdjacencyBlock]:
     return links.blocks_of(_with_large_residual(links, r, 0.999 * _sum_of_residual(r)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ResidualMethod:
-    """Residual method for a walk whose jumps lead to `teleport`."""
+def residual_method(
+    x: AnyFloats,
+    walk: Walk,
+    teleport: AnyFloats,
+    stop: PowerMethod,
+    tell: Progress,
+    *,
+    turns: Turns,
+    lazy: bool,
+) -> tuple[int, float]:
+    """Bring x in place to the limit of a walk whose jumps lead to `teleport`.
 
-    walk: Walk
-    teleport: AnyFloats
-    turns: Turns
-    lazy: bool
-    stop: PowerMethod
+    Return the number of iterations and the error bound.
+    """
 
-    def run(self, x: AnyFloats, tell: Progress) -> tuple[int, float]:
-        """Bring x to the limit in place; return the number of iterations and the error bound."""
-        iterations, stop = 0, self.stop
-        goal = max(stop.tolerance - stop.floor, 0.5 * stop.floor)
-        while True:
-            x /= x.sum(dtype=np.float64)
-            r = self.walk.step(x[np.newaxis], self.teleport[np.newaxis])[0] - x
-            bound = self._bound(x, r) + stop.floor
-            tell(share_done(bound, stop.tolerance))
-            if iterations >= stop.most_iterations or stop.is_enough(bound):
-                return iterations, bound
-            while iterations < stop.most_iterations and (left := self._bound(x, r)) > goal:
-                jumping, to_all, taken = self._pass_on(x, r)
-                if self.turns is above_average:
-                    # The 1 - κ of `taken` always jumps or is spread.
-                    usual = (1 - self.walk.contraction) * taken
-                    if self.walk.dangling is Dangling.VIRTUAL:
-                        to_all -= usual
-                    else:
-                        jumping -= usual
-                r += self.teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
-                iterations += 1
-                tell(share_done(left, stop.tolerance))
+    def bound_of(r: AnyFloats) -> float:
+        return _sum_of_residual(r) / ((1 - walk.contraction) * float(x.sum(dtype=np.float64)))
 
-    def _pass_on(self, x: AnyFloats, r: AnyFloats) -> tuple[float, float, float]:
-        """Move residual of nodes to their scores, and pass it on along their links.
+    iterations, goal = 0, max(stop.tolerance - stop.floor, 0.5 * stop.floor)
+    while True:
+        x /= x.sum(dtype=np.float64)
+        r = walk.step(x[np.newaxis], teleport[np.newaxis])[0] - x
+        bound = bound_of(r) + stop.floor
+        tell(share_done(bound, stop.tolerance))
+        if iterations >= stop.most_iterations or stop.is_enough(bound):
+            return iterations, bound
+        while iterations < stop.most_iterations and (left := bound_of(r)) > goal:
+            jumping, to_all, taken = _pass_on(x, r, walk, turns, 0.5 if lazy else 1.0)
+            if turns is above_average:
+                # The 1 - κ of `taken` always jumps or is spread.
+                usual = (1 - walk.contraction) * taken
+                if walk.dangling is Dangling.VIRTUAL:
+                    to_all -= usual
+                else:
+                    jumping -= usual
+            r += teleport * r.dtype.type(jumping) + r.dtype.type(to_all / len(r))
+            iterations += 1
+            tell(share_done(left, stop.tolerance))
 
-        Return how much of it jumps, how much is spread over all nodes, and the whole amount.
-        """
-        walk, part = self.walk, r.dtype.type(0.5 if self.lazy else 1.0)
-        jumping = to_all = total = 0.0
-        for block in self.turns(walk.links, r):
-            taken = r[block.nodes] * part
-            x[block.nodes] += taken
-            r[block.nodes] -= taken
-            given = taken * walk.per_weight[block.nodes]
-            walk.links.push(block, given[np.newaxis], r[np.newaxis])
-            jumps, spread = walk.jumps(taken, block.nodes)
-            jumping, to_all = jumping + jumps, to_all + spread
-            total += float(taken.sum(dtype=np.float64))
-        return jumping, to_all, total
 
-    def _bound(self, x: AnyFloats, r: AnyFloats) -> float:
-        return _sum_of_residual(r) / ((1 - self.walk.contraction) * float(x.sum(dtype=np.float64)))
+def _pass_on(
+    x: AnyFloats, r: AnyFloats, walk: Walk, turns: Turns, part: float
+) -> tuple[float, float, float]:
+    """Move this part of the residual of nodes to their scores, and pass it on along their links.
+
+    Return how much of it jumps, how much is spread over all nodes, and the whole amount.
+    """
+    jumping = to_all = total = 0.0
+    for block in turns(walk.links, r):
+        taken = r[block.nodes] * r.dtype.type(part)
+        x[block.nodes] += taken
+        r[block.nodes] -= taken
+        given = taken * walk.per_weight[block.nodes]
+        walk.links.push(block, given[np.newaxis], r[np.newaxis])
+        jumps, spread = walk.jumps(taken, block.nodes)
+        jumping, to_all = jumping + jumps, to_all + spread
+        total += float(taken.sum(dtype=np.float64))
+    return jumping, to_all, total
 
 
 def _with_large_residual(links: Adjacency, r: AnyFloats, residual: float) -> NDArray[np.intp]:
@@ -364,7 +368,7 @@ def _ranks(
     else:
         turns, lazy = _TURNS[method], options.lazy
         ends = [
-            ResidualMethod(walk=walk, teleport=jump, turns=turns, lazy=lazy, stop=stop).run(x, tell)
+            residual_method(x, walk, jump, stop, tell, turns=turns, lazy=lazy)
             for jump, x in zip(jumps, xs, strict=True)
         ]
     return [
