@@ -46,7 +46,7 @@ REDIRECTS = (State.MOVED, State.BAD_REDIRECT)
 _ROUNDS_OF_HOPS, _MOST_DATES, _DAY_S, _PAGES_IN_MEMORY = 10, 1 << 16, 86_400, 64
 
 
-class SitePlaces(NamedTuple):
+class PlaceColumn(NamedTuple):
     """Place of each page by number, how many places there are, and a function for their names."""
 
     of: Column
@@ -186,19 +186,19 @@ class AuditedSite:
         return url_columns.url_numbers(self.seen, url_columns.url_faults, np.uint8)
 
     @cached_property
-    def places(self) -> tuple[SitePlaces, ...]:
+    def places(self) -> tuple[PlaceColumn, ...]:
         """Hosts, the folders right below their roots, and all folders, by their pages."""
         origins = self.seen.origins
-        hosts = SitePlaces(
+        hosts = PlaceColumn(
             self.seen.host_of, len(origins), lambda rows: [origins[at] for at in rows]
         )
         return hosts, *map(self._places, (url_columns.section_of, url_columns.folder_of))
 
-    def _places(self, name: Callable[[str], str]) -> SitePlaces:
+    def _places(self, name: Callable[[str], str]) -> PlaceColumn:
         numbers, firsts = url_columns.numbered(
             url_columns.url_numbers(self.seen, lambda url: hash(name(url)))
         )
-        return SitePlaces(
+        return PlaceColumn(
             numbers, len(firsts), lambda rows: list(map(name, self.urls(firsts[rows])))
         )
 

@@ -42,17 +42,17 @@ class Changes:
         """Return the approximate number of changed rows."""
         return len(self.linked) + len(self.unlinked) + len(self.paid) + len(self.turned)
 
-    def cut(self, keys: array[int]) -> ChangedPages:
+    def cut(self, keys: array[int]) -> CutChanges:
         """Return a copy of the pages that gained links or cash, with their current cash."""
         # Copied now and sorted by the store's thread later (`_once`): sorting a million changes
         # would stall the crawl.
         columns = [np.array(ids) for ids in (self.linked, self.unlinked, self.paid)]
         pages = np.concatenate(columns)
         gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
-        return ChangedPages(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
+        return CutChanges(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
 
 
-class ChangedPages:
+class CutChanges:
     """Pages, possibly repeated, with the in-links gained each time."""
 
     def __init__(self, pages: NDArray[np.uint32], gained: NDArray[np.int8], keys: Numbers) -> None:

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.changes import ChangedPages, Numbers
+from minicrawl.frontier.changes import CutChanges, Numbers
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.windows.window import Past
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow
@@ -71,7 +71,7 @@ class Columns:
     spent: NDArray[np.int64]
     measures: Mapping[int, bytes | None]
 
-    def rows(self, cut: ChangedPages, at_once: int) -> Iterator[FrontierRow]:
+    def rows(self, cut: CutChanges, at_once: int) -> Iterator[FrontierRow]:
         """Yield the rows, with the in-links that the pages gained."""
         inlinks = cut.gained(self.pages)
         columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
@@ -83,7 +83,7 @@ class Columns:
             yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
 
 
-MakeRows = Callable[[ChangedPages, int], Iterator[FrontierRow]]
+MakeRows = Callable[[CutChanges, int], Iterator[FrontierRow]]
 """Yields rows, that many at once, with the in-links that their pages gained."""
 
 
@@ -97,7 +97,7 @@ def _rows_of_born(frontier: Frontier, pasts: Mapping[int, Past], first: int) -> 
     key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:].copy()
     births = frontier.window.births(first, len(frontier))
 
-    def rows(cut: ChangedPages, at_once: int) -> Iterator[FrontierRow]:
+    def rows(cut: CutChanges, at_once: int) -> Iterator[FrontierRow]:
         times, turned = births.by_page(), sorted(pasts)
         for start in range(0, len(state), at_once):
             block, begin = slice(start, start + at_once), first + start
@@ -127,7 +127,7 @@ def _rows_of_turned(frontier: Frontier, pasts: Mapping[int, Past], turned: Numbe
     state, spent = frontier.states()[turned], frontier.spendings.newest
     key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[turned]
 
-    def rows(cut: ChangedPages, at_once: int) -> Iterator[FrontierRow]:
+    def rows(cut: CutChanges, at_once: int) -> Iterator[FrontierRow]:
         pages = turned.tolist()
         columns = [pasts[page] for page in pages]
         histories, times, measures = zip(*columns, strict=True) if columns else ((), (), ())
