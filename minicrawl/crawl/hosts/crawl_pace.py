@@ -78,7 +78,9 @@ class CrawlPace:
     def of_host(cls, politeness: Politeness, host: str, clock: Clock) -> "CrawlPace | None":
         """Return the pace that the settings of a host ask for, or None."""
         rules = rules_for(politeness.host_settings, host)
-        rate, hours = (rules.get(name) for name in ("max-rate", "hours"))
+        rate, hours = rules.get("max-rate"), rules.get("hours")
+        if rate is None and hours is None:  # as of nearly every host: the rest takes a while
+            return None
         own = replace(politeness, max_rate=rate and rate.read(), hours=hours and hours.read())
         return cls.of(own, clock)
 
