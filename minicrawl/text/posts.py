@@ -30,8 +30,6 @@ _LITTLE = 300
 """Worth of a page below which nothing is a thread, and of an article beside a thread."""
 _MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
 """Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
-_OF_CARD = 0.35
-"""Share of the letters of all cards at most in one."""
 _SHARED = 0.34
 """Share of the posts that have a text in common."""
 _NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
@@ -104,8 +102,7 @@ def has_cards(boxes: list[Box]) -> bool:
                 cards[child.tag].append(child.letters)
         for letters in cards.values():
             whole = sum(letters)
-            is_most = _MOST * total <= whole <= total
-            if is_most and len(letters) > _FEWEST and max(letters) <= _OF_CARD * whole:
+            if len(letters) > _FEWEST and _MOST * total <= whole <= total:
                 return True
     return False
 

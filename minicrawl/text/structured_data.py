@@ -161,7 +161,7 @@ class Rdfa:
 MOST_ITEMS, LONGEST_TEXT = 1000, 10_000
 _DEEPEST = 20
 _UNSHOWN = ("script", "style")
-_BLOCKS = "br, dd, div, dt, h1, h2, h3, h4, h5, h6, li, p, section, td, th"
+_BLOCKS = words("br dd div dt h1 h2 h3 h4 h5 h6 li p section td th")
 _URL_IN: Mapping[str, str] = MappingProxyType(
     dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
     | dict.fromkeys(("a", "area", "link"), "href")
@@ -256,13 +256,13 @@ def shown(node: LexborNode) -> str:
 
     Blocks are parted: `$<b>12</b>.50` is one word, and two items of a list are not.
     """
-    blocks = node.css(_BLOCKS)[:2]  # the element itself may be one
-    space = " " if any(block.mem_id != node.mem_id for block in blocks) else ""
-    if node.tag in _UNSHOWN or node.css_first("script, style") is None:
-        return node.text(separator=space)
-    nodes = islice(node.traverse(include_text=True), MOST_ITEMS)
-    texts = (inner for inner in nodes if (inner.parent or inner).tag not in _UNSHOWN)
-    return space.join(inner.text_content or "" for inner in texts if inner.tag == "-text")
+    is_unshown, texts = node.tag in _UNSHOWN, list[str]()
+    for inner in islice(node.traverse(include_text=True), _MOST_ELEMENTS):
+        if inner.tag in _BLOCKS or (inner.prev is not None and inner.prev.tag in _BLOCKS):
+            texts.append(" ")
+        if inner.tag == "-text" and (is_unshown or (inner.parent or inner).tag not in _UNSHOWN):
+            texts.append(inner.text_content or "")
+    return "".join(texts)
 
 
 def joined(base: str, written: str) -> str:

@@ -20,7 +20,8 @@ PAGE = """<title>T</title><meta property=og:title content="Green tea">
 "offers": [{"price": " "}, {"price": "4.90"}], "brand": {"name": "Hills"}}]}</script>
 <div id=a><p class=price> 4.90  EUR <p>second</div><img class=photo src="/tea.png">
 <p class=price>other</p><b>$<i>4</i>.90</b><script class=x>x = 1</script>
-<ul><li>one<li>two<script>x = 2</script><li>more</ul>"""
+<ul><li>one<li>two<script>x = 2</script><li>more</ul>
+<dl><div>$<i>12</i>.50</div>now<p>$9</p>left</dl>"""
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,7 @@ PAGE = """<title>T</title><meta property=og:title content="Green tea">
         ("meta:absent", ""),
         ("b", "$4.90"),
         ("ul", "one two more"),
+        ("dl", "$12.50 now $9 left"),
         ("script.x", "x = 1"),
     ],
 )
@@ -50,6 +52,8 @@ def test_a_selector_means_the_first_text_that_it_finds(selector: str, value: str
 
 BAD = [
     "",
+    "h1::text",
+    "xpath://h1",
     "div >",
     "..x",
     "//div[last()]",
@@ -63,7 +67,7 @@ BAD = [
 
 @pytest.mark.parametrize("selector", BAD)
 def test_a_selector_that_cannot_be_read_is_refused(selector: str) -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(UsageError, match=r"write CSS|use CSS|as meta:|such as jsonld:"):
         field(selector)
 
 
