@@ -37,6 +37,7 @@ def test_a_page_that_moved_stands_for_its_target_until_it_is_read(crawl: HandCra
     assert crawl.loaded().books.stands_for(1) == 0
     crawl.read(MOVED, [A])
     assert crawl.frontier.books.stands_for(1) == 1
+    assert inlinks(crawl) == [1, 0]  # the link in place of the redirect
     assert crawl.frontier.importance().sum() == pytest.approx(1)
 
 
@@ -66,14 +67,14 @@ def test_a_checkpoint_has_exactly_the_rows_that_changed(crawl: HandCrawl) -> Non
     crawl.seeds([A, B, C])
     crawl.checkpoint()
     assert crawl.frontier.changes == 0
-    crawl.read(B, [C])
+    crawl.read(B, [A, C])
     crawl.read(A, [C, MOVED])
     keys = crawl.frontier.ledger.key[:]
     saved = cut_checkpoint(crawl.frontier)
     crawl.read(C, [A, B])
     assert [(row.id, row.inlinks) for row in saved.born] == [(3, 1)]
     assert [(row.id, row.state, row.inlinks) for row in saved.turned] == [
-        (0, State.FETCHED, 0),
+        (0, State.FETCHED, 1),
         (1, State.FETCHED, 0),
     ]
     assert list(saved.paid) == [(keys[2], 2, 2)]
