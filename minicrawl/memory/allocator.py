@@ -10,6 +10,10 @@ import ctypes
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -2, -3, -8  # of malloc.h
 _LARGE = 128 * 1024
+LARGER_THAN_LINKS = 512 * 1024
+"""Size for the process that crawls: arrays for links of a page and for the first ranks are smaller,
+and come by the thousand. With pages of their own, a quarter of the kernel's time was page faults.
+"""
 LARGER_THAN_BODIES = 4 * 1024 * 1024
 """Size for processes that parse: a third faster where a body takes the memory of the last one."""
 _FREE_AT_MOST, _TAKEN_AT_ONCE = 4 * 1024 * 1024, 256 * 1024

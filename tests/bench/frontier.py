@@ -46,7 +46,7 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.loading import load_frontier
-from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_LINKS, mmap_large_arrays
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import StepKind
@@ -286,7 +286,7 @@ async def opened(path: Path, strategy: str = "greedy") -> AsyncIterator[Recorder
 
 async def go_on(path: Path, strategy: str) -> None:
     """Resume a crawl in this process, measure until the first lease, and end the crawl in order."""
-    mmap_large_arrays()
+    mmap_large_arrays(LARGER_THAN_LINKS)
     gc.set_threshold(*GC_THRESHOLDS)
     before, began = memory_bytes("VmRSS"), time.perf_counter()
     async with opened(path, strategy) as recorder:
@@ -311,7 +311,7 @@ def resumed(path: Path, strategy: str) -> tuple[float, float, float]:
 
 async def measure(path: Path, stops: list[int], strategy: str) -> list[str]:
     """Crawl and return a row for each stop, including those of interrupted runs."""
-    mmap_large_arrays()
+    mmap_large_arrays(LARGER_THAN_LINKS)
     gc.set_threshold(*GC_THRESHOLDS)
     before, kept = memory_bytes("VmRSS"), path.with_name(f"{path.name}-stages")
     with kept.open("a", encoding="utf-8") as stages:

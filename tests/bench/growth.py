@@ -41,7 +41,7 @@ from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import Lease, LeaseScheduler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.workers.parser import PageParser
-from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_LINKS, mmap_large_arrays
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import Failed, Request, Response
 from minicrawl.ports import Timed, Visit
@@ -138,7 +138,7 @@ async def crawling(
 
 def be_a_crawl() -> None:
     """Configure memory as the command does."""
-    mmap_large_arrays()
+    mmap_large_arrays(LARGER_THAN_LINKS)
     gc.set_threshold(*GC_THRESHOLDS)
 
 

@@ -33,7 +33,7 @@ from minicrawl.control import NOTIFY_SOCKET, tell_systemd
 from minicrawl.crawl import events
 from minicrawl.crawl.progress import Progress
 from minicrawl.errors import Interrupted
-from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_LINKS, mmap_large_arrays
 from minicrawl.model import CRAWLED
 from minicrawl.report.progress.crawl_status import Status, status
 from minicrawl.report.progress.mirrors import mirrors
@@ -104,7 +104,7 @@ class Session:
 
     def run(self) -> None:
         """Crawl, then print the summary."""
-        mmap_large_arrays()
+        mmap_large_arrays(LARGER_THAN_LINKS)
         shown = display(self._state, lambda: self._console, quiet=self._options.quiet)
         with ExitStack() as stack:
             stack.callback(shown.close)

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from minicrawl import Asked, Crawl, Event, Settings
-from minicrawl.memory.allocator import mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_LINKS, mmap_large_arrays
 from tests.proofs.hostile.trial import Probe
 from tests.proofs.starve.attacks import ATTACKS
 from tests.proofs.starve.server import HEALTHY, WARM
@@ -113,7 +113,7 @@ async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
 
     A small crawl goes first, so that modules and caches that any crawl loads are not measured.
     """
-    mmap_large_arrays()  # as in the command
+    mmap_large_arrays(LARGER_THAN_LINKS)  # as in the command
     settings = plan["settings"]
     warm = settings | {"for_": _WARM_S, "store": settings["store"] + "-warm", "delay": 0}
     await Crawl([f"http://{WARM}.test/"], Settings.of(**warm)).run_async()
