@@ -128,6 +128,17 @@ def test_notes_of_sphinx_are_text_without_the_label_that_they_repeat() -> None:
     notes = f"<aside class='footnote brackets' id=n1><span>{label}</span><p>First.</aside>"
     gone = "<aside id=n2><p>Second.</aside>"
     assert written(text + notes + gone) == "One [^1] is 2 dropped.\n\n[^1]: First."
+
+
+def test_notes_with_one_label_are_no_footnotes() -> None:
+    text = "<p>One<a href=#n1>*</a> and two<a href=#n2>*</a>."
+    notes = "<p id=n1>First.<p id=n2 style='color: red'>Second."
+    assert written(text + notes) == "One\\* and two\\*.\n\nFirst.\n\nSecond."
+
+
+def test_a_title_in_a_menu_is_no_title() -> None:
+    page = f"<nav><h1>Menu</h1></nav><article><p>{SENTENCE}<p>{OTHER}</article>"
+    assert MARKDOWN(page, URL) == f"{SENTENCE}\n\n{OTHER}"
     assert written("<p>See <a href=#x>1</a>.") == "See 1."
 
 
