@@ -169,3 +169,4 @@ def test_pages_with_fewer_or_more_numbers_are_compared_by_their_numbers() -> Non
     assert verdicts((1, 2, 3), (1, 2, 9, 9), (2, 1, 3, 50, 50)) == [None, True, True]
     assert verdicts((1, 2, 3), (1, 1, 2, 9, None)) == [None, True]
     assert verdicts((100, 2), (101, None, 2)) == [None, False]  # counts visits
+    assert verdicts((100, 2), (101, 50, 2)) == [None, True]  # one of two may count visits

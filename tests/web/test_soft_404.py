@@ -60,6 +60,13 @@ def test_a_missing_page_without_words_of_its_own_proves_nothing(text: str) -> No
     assert not page.is_like(f"{FOLDER}gone", text.format(url=f"{FOLDER}gone", name="gone"))
 
 
+def test_a_soft_404_has_the_first_line_of_the_missing_page() -> None:
+    popular = "\n".join(f"Read about {name}" for name in ("lamps", "chairs", "rugs", "beds"))
+    page = missing_page(f"Shop\nNothing is here\n{popular}\nImprint")
+    for first, expected in (("Nothing is here", True), ("What others read", False)):
+        assert page.is_like(f"{FOLDER}list", f"Shop\n{first}\n{popular}\nImprint") is expected
+
+
 def test_a_soft_404_may_have_as_many_other_words_as_missing_pages_vary() -> None:
     see = "\n".join(f"See {name} of oak" for name in ("lamps", "rugs", "mugs", "beds", "cups"))
     page = MissingPage({ONE: f"It is gone\n{see}", OTHER: "It is gone"}, "", [OTHERS])

@@ -47,6 +47,21 @@ def test_every_waiting_page_has_one_turn(strategy: str, tmp_path: Path) -> None:
         assert queue.take() in meeting.pages
 
 
+def test_a_page_that_is_endowed_comes_first_by_cash(tmp_path: Path) -> None:
+    with keeping(tmp_path / "store.db") as recorder:
+        recorder.meet([f"http://a.example/{number}" for number in range(30)], 0)
+        recorder.apply_step(Step(StepKind.BORN, born=30))
+        queue = ORDERS["greedy"](recorder.frontier)
+        queue.load()
+        first = queue.take()
+        assert first is not None
+        queue.release(first)
+        queue.resume(0)
+        recorder.apply_step(Step(StepKind.ENDOWED, amount=5, spending=Spending((17,))))
+        queue.posted((), paid=(17,))
+        assert queue.take() == 17
+
+
 A = "http://a.example"
 SEED, FAR, FARTHER, LAST = range(4)
 
