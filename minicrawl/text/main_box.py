@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from minicrawl.text import hints
-from minicrawl.text.boxes import Box, outermost, preorder
+from minicrawl.text.boxes import Box, outermost, preorder, runs
 
 _NEVER_MAIN = hints.words("aside footer nav")
 _WHOLE = hints.words("ol p pre table ul") | {""}
@@ -176,8 +176,7 @@ _OF_TEXT = hints.words("blockquote dd dt li p td th")
 _SHOWN = frozenset(("", "figure"))
 """Boxes with something to show: runs, and figures with their pictures."""
 _LINKS, _MANY_LINKS = 0.6, 0.8
-_LEAD_LINKS, _LEAD = 0.3, 0.3
-_LONGEST_LINK = 100
+_LEAD = 0.3
 _CARD = 12
 """Letters for each box inside links from which on they are a card."""
 _ENDS = ".!?:;…。"
@@ -211,13 +210,7 @@ def _lead(before: list[Box], main: Box) -> list[Box]:
     title = before[-len(after_title) - 1]
     if not title.is_dropped:
         title.hint = hints.TITLE
-    lines = [
-        box
-        for box in after_title
-        if not (box.is_dropped or box.tag)
-        and box.letters >= SENTENCE
-        and box.linked < _LEAD_LINKS * box.letters
-    ]
+    lines = [box for box in runs(after_title) if box.letters >= SENTENCE]
     return lines if sum(map(_WORTH, lines)) <= _LEAD * main.worth else []
 
 
@@ -273,6 +266,5 @@ def _drop_empty_sections(inside: list[Box], most: int) -> None:
 
 
 def _is_scrap(run: Box) -> bool:
-    if run.linked > _MANY_LINKS * run.letters:
-        return run.letters < _LONGEST_LINK
-    return run.letters < SHORT and run.text[-1:] not in _ENDS
+    is_short = run.letters < SHORT and run.text[-1:] not in _ENDS
+    return is_short or run.linked > _MANY_LINKS * run.letters

@@ -27,7 +27,7 @@ _TAGS = hints.words("article dd details div li section table td tr")
 _FEWEST, _SHORTEST = 3, 40
 """Posts of a thread, and worth of each."""
 _LITTLE = 300
-"""Worth of a page below which nothing is a thread, and of an article beside a thread."""
+"""Worth of an article beside a thread."""
 _MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
 """Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
 _SHARED = 0.34
@@ -41,8 +41,6 @@ def posts_of(boxes: list[Box]) -> list[range]:
     """Return where the posts of a page are, or nothing if no siblings have most of its text."""
     drop_frames(boxes, hints.SURE_NAME)
     total, of_kind = boxes[0].worth, defaultdict[int, list[range]](list)
-    if total < _LITTLE:
-        return []
     for at, box in enumerate(boxes):
         if box.kind and box.tag in _TAGS and box.worth >= _SHORTEST:
             siblings = of_kind[box.kind]
