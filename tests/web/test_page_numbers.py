@@ -31,6 +31,7 @@ MORE = "http://a.example/match/"
         ("number 550 <a href='/s/550/x'>on</a>", (550,)),
         ("<a href='/red'>Red (5)</a>, <a href='/x'>Blue</a> <i>(7)</i>, goals (8)", (None, 8)),
         ("Match 17, after 16", (None,)),
+        ("Match -17", (None,)),
         ("Match 017 and 19", (None, 19)),
         ("<a href='/o'>Overview</a> <a href='/p'>Next</a> Chapter 73", (73,)),  # no "view"
         ("\0<a href='/8'>\0 5</a>\1 6", (5, 6)),
@@ -92,9 +93,9 @@ def test_numbers_in_footers_and_counts_of_results_are_explained(text: str) -> No
 
 
 def test_lists_of_consecutive_numbers_say_nothing_whatever_their_length() -> None:
-    days = [*range(28, 32), *range(1, 31), *range(1, 6)]
-    cells = "".join(f"<td>{day} <i>0</i>" for day in days)
-    assert page_numbers(f"<table>{cells}</table> 99", URL) == (0, 99)
+    for days in ([*range(1, 29), 1, 2], [*range(28, 32), *range(1, 31), *range(1, 6)]):
+        cells = "".join(f"<td>{day} <i>0</i>" for day in days)
+        assert page_numbers(f"<table>{cells}</table> 99", URL) == (0, 99)
     weeks = "".join(
         f"<tr>{week}<td>{day}<td>{day + 1}" for week, day in zip(range(40, 45), days, strict=False)
     )
