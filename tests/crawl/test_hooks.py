@@ -50,6 +50,14 @@ def states(settings: Settings) -> dict[str, str]:
         return {page.url.removeprefix(HOST): page.state for page in store.pages()}
 
 
+def test_of_several_exceptions_the_first_is_raised(settings: Settings) -> None:
+    def refuse(url: str) -> bool:
+        raise ValueError(url)
+
+    with pytest.raises(ValueError, match=r"^http://a\.example/$"):
+        crawl(settings, f"{HOST}/", f"{HOST}/b", accept=refuse)
+
+
 def test_respx_answers(settings: Settings) -> None:
     with respx.mock(assert_all_called=False) as web:
         web.get(f"{HOST}/robots.txt").respond(404)
