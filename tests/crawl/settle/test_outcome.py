@@ -100,21 +100,6 @@ def test_a_failure_is_final_when_its_tries_are_used_up(kind: State) -> None:
     assert (str(tries) in last.reason) == (tries > 1)
 
 
-TEMPORARY = (
-    *(State.DNS, State.CONNECT, State.TIMEOUT, State.RESET),
-    *(State.THROTTLED, State.SERVER_ERROR),
-)
-
-
-@pytest.mark.parametrize("kind", [*TEMPORARY, State.NOT_FOUND, State.CLIENT_ERROR, State.PROTOCOL])
-def test_a_temporary_failure_is_tried_again_and_is_a_strike_against_its_host(
-    kind: State,
-) -> None:
-    failed, is_temporary = Failed(kind=kind), kind in TEMPORARY
-    assert isinstance(outcome(failed), Retry) == is_temporary
-    assert (fault_of(failed, TODAY) is not None) == is_temporary
-
-
 @pytest.mark.parametrize("tries", [0, 1, 5])
 def test_a_page_that_gave_up_its_slot_is_tried_again_however_often_it_failed(tries: int) -> None:
     assert outcome(Failed(kind=State.INTERRUPTED), tries=tries, max_tries=1) == Retry()
