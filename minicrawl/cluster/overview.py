@@ -99,7 +99,10 @@ class CrawlView:
             with suppress(RecordError):  # older facts still count
                 if (facts := ShardFacts.of(entry)) is not None:
                     before = self._told.setdefault(facts.shard, facts)
-                    self._told[facts.shard] = facts if facts.run >= before.run else before
+                    # Facts of a holder that was cut off may arrive after those of the next one,
+                    # and tell of pages that were lost. The next one has added to the log.
+                    is_later = (facts.run, facts.entry) >= (before.run, before.entry)
+                    self._told[facts.shard] = facts if is_later else before
 
     def hear_state(self, state: StateRecord, revision: int) -> None:
         """Process a state of the crawl, unless it is older than the known one."""

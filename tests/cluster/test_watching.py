@@ -94,6 +94,15 @@ async def test_the_last_status_has_the_pages_fetched_until_shards_heard_of_the_e
     assert (found.fetched, found.nodes[0].shards, found.nodes[0].fetched) == (100, (0,), 100)
 
 
+def test_facts_of_a_holder_that_was_cut_off_do_not_replace_those_of_the_next_one() -> None:
+    view = CrawlView(TERMS)
+    view.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack(), 2))
+    before, after = ShardFacts(0, 101, entry=7, run=RUN), ShardFacts(0, 99, entry=8, run=RUN)
+    for facts in (before, after, before):
+        view.hear(KeyEntry(f"{TOLD_PREFIX}0", facts.pack(), 0))
+    assert view.told == {0: after}
+
+
 def test_facts_of_earlier_runs_and_invalid_ones_are_ignored() -> None:
     seen = CrawlView(TERMS)
     seen.hear(KeyEntry(STATE_KEY, StateRecord(doing="running", run=RUN, reason="").pack(), 2))
