@@ -5,6 +5,7 @@ run in a process that can be killed, see `report.archived.page_texts`.
 
 main             parsers of main text, for the entry points
 boxes            a page as a tree of boxes
+formulas         formulas as TeX
 hints            what the tag, role, class and id of an element say
 choice           which kind of page it is, and so which of its boxes are the main text
 main_box         the box that a page is about, and what is dropped in and around it

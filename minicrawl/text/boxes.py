@@ -27,6 +27,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import needs
+from minicrawl.text.formulas import FORMULAS, formula
 from minicrawl.text.hints import HEADINGS, NONE, is_doubled, is_unseen, signs, words
 
 if TYPE_CHECKING:
@@ -62,7 +63,6 @@ class Inline(NamedTuple):
     """True inside `pre`."""
 
 
-_FORMULAS = words("math script")
 _TEX = Inline(mark="$")
 
 
@@ -161,7 +161,7 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                         has_runs = True
                     if link is not None:
                         run.linked += len(text)
-                    run.pieces.append((text, _TEX if tag in _FORMULAS else inline))
+                    run.pieces.append((text, _TEX if tag in FORMULAS else inline))
                 node = node.next
                 continue
             is_block = tag in _BLOCKS
@@ -211,14 +211,7 @@ def _text_of(node: LexborNode, tag: str) -> str | None:
     """Return the text that an element stands for: a line break, or a formula as TeX."""
     if tag == "br":
         return BREAK
-    if tag not in _FORMULAS:
-        return None
-    if tag == "script":
-        is_tex = (node.attributes.get("type") or "").startswith("math/tex")
-        return " ".join(node.text().split()) if is_tex else None
-    written = node.css_first("annotation[encoding='application/x-tex']")
-    said = node.attributes.get("alttext") if written is None else written.text()
-    return " ".join((said or node.text()).split()) or None
+    return formula(node, tag) if tag in FORMULAS else None
 
 
 def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:

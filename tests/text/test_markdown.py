@@ -81,6 +81,22 @@ def written(inside: str) -> str:
         ("<ol start=4><li>a<li>b<li value=9>c</ol>", "4. a\n5. b\n9. c"),
         ("<p>x<sup>2</sup> and H<sub>2</sub>O", "x<sup>2</sup> and H<sub>2</sub>O"),
         ("<p>As <math alttext='x_1'><mi>x</mi></math> is", "As $x_1$ is"),
+        (
+            "<p>As <math><msup><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></msup>"
+            "<mo>≤</mo><mfrac><mn>1</mn><msqrt><mi>n</mi></msqrt></mfrac></math> is",
+            r"As ${a+b}^{2}≤\frac{1}{\sqrt{n}}$ is",
+        ),
+        (
+            "<p>As <math><semantics><munderover><mo>∑</mo><mi>i</mi><mi>n</mi></munderover>"
+            "<annotation-xml>sum</annotation-xml></semantics><mi>f</mi><mo>&#x2061;</mo></math> is",
+            "As $∑_{i}^{n}f$ is",
+        ),
+        (
+            "<p>As <math><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mn>0</mn></mtd></mtr>"
+            "<mtr><mtd>{}</mtd></mtr></mtable></math> is",
+            r"As $\begin{matrix}1 & 0 \\ \{\}\end{matrix}$ is",
+        ),
+        ("<p>As <math><msup><mi>x</mi></msup></math> is", "As $x$ is"),
         ("<p>As <script type='math/tex'>\\alpha_1</script> is", "As $\\alpha_1$ is"),
         (
             "<p><span class=katex><span class=katex-mathml><math><mi>y</mi>"
