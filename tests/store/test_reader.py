@@ -13,9 +13,9 @@ import pytest
 from minicrawl.errors import MissingStoreError, StoreError, UsageError
 from minicrawl.store import integrity, questions, request_log, tables
 from minicrawl.store.reader import reading
-from minicrawl.store.records import HostRow
+from minicrawl.store.records import Batch, HostRow
 from minicrawl.store.schema import VERSION, check_version, prepare
-from tests.stores import DEEP, A, B, HandCrawl, filled_store
+from tests.stores import DEEP, NOON, A, B, HandCrawl, filled_store
 
 
 @pytest.fixture
@@ -105,6 +105,53 @@ def test_questions_about_pages_are_answered(filled: Path) -> None:
         assert questions.find(connection, "https://b.example", "/gone") is None
         assert tables.host(connection, 1) == HostRow(1, "http://b.example")
         assert tables.host(connection, 99) is None
+
+
+def test_only_the_first_seeds_are_named_and_all_are_counted(filled: Path) -> None:
+    with reading(filled) as connection:
+        assert questions.first_seeds(connection, 1) == ([A], 2)
+
+
+def test_pages_are_ordered_by_their_first_reading(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.read(B)
+        crawl.read(A)
+        crawl.batch.documents[0] = crawl.batch.documents[0]._replace(last_at=NOON + 3)
+        crawl.commit()
+        connection = crawl.store.connection
+        assert questions.pages_by_first_reading(connection) == [1, 0]
+        assert questions.pages_read_since(connection, NOON + 2) == [(0, NOON + 2)]
+
+
+def test_hosts_with_a_pause_or_a_trouble_are_listed(filled: Path) -> None:
+    pausing = HostRow(0, "http://a.example", wait_until=7.0)
+    troubled = HostRow(1, "http://b.example", trouble="slow")
+    with closing(HandCrawl(filled)) as crawl:
+        crawl.store.commit(Batch(hosts=[pausing, troubled]))
+        waiting = questions.hosts_waiting(crawl.store.connection)
+        assert waiting == {0: (7.0, ""), 1: (0.0, "slow")}
+
+
+def test_words_of_a_title_are_found_in_any_case(filled: Path) -> None:
+    with reading(filled) as connection:
+        assert questions.pages_with(connection, ["THE", "Second"]) == [1]
+
+
+def test_a_page_that_failed_had_a_turn(filled: Path) -> None:
+    with reading(filled) as connection:
+        seqs, pages = questions.turns(connection)
+    assert (seqs.tolist(), pages.tolist()) == ([3, 4, 5, 6], [0, 1, 2, 5])
+
+
+def test_links_and_bytes_of_titles_are_counted(tmp_path: Path) -> None:
+    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        crawl.seeds([A, B])
+        crawl.read(A, [B, DEEP], title="Übersicht")
+        crawl.read(B, [A, DEEP])
+        crawl.checkpoint()
+        assert questions.links_stored(crawl.store.connection)[0] == 4
+        assert questions.documents_stored(crawl.store.connection) == (2, len("Übersicht".encode()))
 
 
 def test_any_number_of_locations_can_be_requested(tmp_path: Path) -> None:
