@@ -20,6 +20,7 @@ from minicrawl.ranks.eigenvector import (
     eigenvector,
     reached_from_cycle,
 )
+from minicrawl.ranks.scores import FURTHEST
 from tests.graph.graphs import graph_of, networkx_of, random_graph
 from tests.ranks.graphs import (
     DEGENERATE,
@@ -37,6 +38,40 @@ def test_a_link_counts_by_its_weight() -> None:
     graph, weights = graph_of(3, [(0, 1), (0, 2)]), np.array([3, 1], dtype=np.float32)
     assert degree(graph, weights).values.tolist() == [0, 0.75, 0.25]
     assert degree(graph, weights, direction=Direction.OUT).values.tolist() == [1, 0, 0]
+
+
+def test_a_small_part_with_the_largest_eigenvalue_gets_everything() -> None:
+    """The changes grow at first, as its share does."""
+    ring = [(node, (node + 1) % 100) for node in range(100)]
+    triangle = [(100 + one, 100 + other) for one in range(3) for other in range(3) if one != other]
+    found = eigenvector(graph_of(103, ring + triangle))
+    assert found.converged
+    assert found.values[100:].sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scores"), [(LinkMatrix.LINKS, [2**0.5, 1, 1]), (LinkMatrix.WALK, [2, 1, 1])]
+)
+def test_an_index_and_pages_that_link_to_each_other_alone_have_scores(
+    kind: LinkMatrix, scores: list[float]
+) -> None:
+    star = graph_of(3, [(0, 1), (0, 2), (1, 0), (2, 0)])
+    found = eigenvector(star, options=EigenvectorOptions(kind))
+    assert found.converged
+    assert found.values == pytest.approx(np.array(scores) / sum(scores))
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_the_tolerance_holds_once_the_virtual_page_is_left_out(tolerance: float) -> None:
+    options = EigenvectorOptions(LinkMatrix.EITHER, virtual_page=True, tolerance=tolerance)
+    found = eigenvector(random_graph(60, 300), options=options)
+    assert found.converged
+    assert found.error_bound <= tolerance
+
+
+def test_no_bound_is_above_the_largest_distance_of_two_ranks() -> None:
+    options = EigenvectorOptions(LinkMatrix.EITHER, virtual_page=True, most_steps=1)
+    assert eigenvector(random_graph(60, 300), options=options).error_bound <= FURTHEST
 
 
 @given(some_links)
