@@ -10,6 +10,7 @@ from minicrawl.web.responses.types import (
     HTML,
     WORDS,
     DocumentType,
+    is_html,
     is_wanted,
     may_be_wanted,
     media_types,
@@ -34,6 +35,13 @@ def test_types_are_chosen_by_name_and_have_media_types() -> None:
     assert media_types(HTML) == {"text/html", "application/xhtml+xml"}
     assert "application/rss+xml" in media_types(int(FEED))
     assert media_types(int(SITEMAP)) == frozenset()
+
+
+def test_whether_a_response_without_a_type_is_html_is_open_before_its_first_bytes() -> None:
+    assert is_html(None, b"") is None
+    assert is_html(None, b"<html>") is True
+    assert is_html(None, b"plain") is False
+    assert is_html("text/plain", b"") is False
 
 
 @pytest.mark.parametrize(

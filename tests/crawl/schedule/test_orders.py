@@ -5,15 +5,16 @@ from typing import cast
 
 import pytest
 
-from minicrawl.config import Scope
+from minicrawl.config import Scope, Settings
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.schedule.depth import DepthTracker
-from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder
+from minicrawl.crawl.schedule.orders import ORDERS, RandomOrder, without_effect
 from minicrawl.crawl.settle.posting import GROWN, REPLAYS_AT_ONCE, ReplayScheduler, StepPoster
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.ledger.plans import visit
 from minicrawl.states import State
 from minicrawl.store.records import StepRow, StoreTerms
 from tests.crawl.fakes import crawl, frontier_of, html, keeping, moved, web_of
@@ -63,6 +64,28 @@ def test_a_page_that_is_endowed_comes_first_by_cash(tmp_path: Path) -> None:
 
 
 A = "http://a.example"
+
+
+def test_a_page_of_a_host_that_is_refused_whole_may_be_paid(tmp_path: Path) -> None:
+    with keeping(tmp_path / "store.db") as recorder:
+        recorder.meet([f"{A}/"], 0)
+        recorder.apply_step(Step(StepKind.BORN, born=1))
+        queue = ORDERS["greedy"](recorder.frontier)
+        queue.load()
+        recorder.meet(["http://b.example/"], 1)
+        recorder.apply_step(Step(StepKind.BORN, born=1))
+        recorder.apply_step(Step(StepKind.REFUSE, spending=Spending((1,))), State.SCOPE)
+        assert queue.take() == 0
+        queue.posted([visit(recorder.frontier.ledger, 0, (1,))], new=(1,))
+        assert not queue.has_pages(1)
+
+
+@pytest.mark.parametrize(("hosts", "has_effect"), [(4, False), (5, True)])
+def test_the_order_by_sites_has_an_effect_once_hosts_wait(hosts: int, has_effect: bool) -> None:
+    settings = Settings.of(order_by="site", concurrency=8, per_host=2)
+    assert (without_effect(settings, hosts) is None) == has_effect
+
+
 SEED, FAR, FARTHER, LAST = range(4)
 
 

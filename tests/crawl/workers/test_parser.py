@@ -5,6 +5,7 @@ import errno
 import gzip
 import os
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from io import BytesIO
 from typing import Any, cast
@@ -250,10 +251,10 @@ async def test_a_busy_machine_ends_no_task() -> None:
     await other.close()
 
 
-async def rounds_of(pages: int, work_s: float) -> list[int]:
-    """Return in which round of the loop each page went on."""
+async def rounds_of(pages: int, time_after: Callable[[int], float]) -> list[int]:
+    """Return in which round of the loop each page went on, by the time after so many pages."""
     now, went_on = 0, list[int]()
-    rounds = LoopRounds(lambda: work_s * len(went_on))
+    rounds = LoopRounds(lambda: time_after(len(went_on)))
 
     async def count_rounds() -> None:
         nonlocal now
@@ -272,10 +273,16 @@ async def rounds_of(pages: int, work_s: float) -> list[int]:
 
 
 def test_pages_that_take_long_go_on_one_a_round() -> None:
-    went_on = asyncio.run(rounds_of(5, ROUND_S * 1.5))
+    went_on = asyncio.run(rounds_of(5, lambda pages: pages * ROUND_S * 1.5))
     assert sorted(set(went_on)) == went_on
     assert len(went_on) == 5
 
 
+def test_rounds_of_pages_that_take_no_time_double() -> None:
+    """After a first page that took long: 1, 1, 2, 4, 8 and 16 pages."""
+    went_on = asyncio.run(rounds_of(32, lambda pages: min(pages, 1) * ROUND_S * 1.5))
+    assert [*Counter(went_on).values()] == [1, 1, 2, 4, 8, 16]
+
+
 def test_pages_that_take_no_time_go_on_together() -> None:
-    assert len(set(asyncio.run(rounds_of(50, 0)))) == 1
+    assert len(set(asyncio.run(rounds_of(50, lambda _pages: 0)))) == 1
