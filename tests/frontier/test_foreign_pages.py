@@ -14,6 +14,7 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.channels import ChannelEnd, Channels, ShardPlace
 from minicrawl.opic.ledger.ledger import FOREIGN
 from minicrawl.opic.ledger.money import UNIT
+from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.report.integrity.audit import audit
 from minicrawl.store.records import StoreTerms
 from minicrawl.web.sites import site
@@ -103,6 +104,26 @@ def test_any_history_of_a_shard_is_loaded_as_it_was(
         crawl.checkpoint()
         assert_same(crawl.loaded(), crawl.frontier, URLS)
     assert audit(path).wrong == []
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_pages_of_other_shards_have_no_importance(tmp_path: Path, window: str) -> None:
+    terms = StoreTerms(window=window, shard=PLACE.number, shards=PLACE.of)
+    with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
+        crawl.seeds(OWN[:2], endowment=5)
+        read(crawl, OWN[0], [OWN[1], STRANGE[0]])
+        importance = crawl.frontier.importance()
+        assert importance[crawl.page(STRANGE[0])] == 0
+        assert importance.sum() == pytest.approx(1)
+
+
+def test_cash_that_came_for_a_page_that_moved_is_saved_with_its_target(tmp_path: Path) -> None:
+    with closing(a_shard(tmp_path / "crawl.db")) as crawl:
+        crawl.moved(OWN[1], OWN[0])
+        crawl.checkpoint()
+        receive(crawl, [OWN[1]])
+        crawl.checkpoint()
+        assert_same(crawl.loaded(), crawl.frontier, OWN[:2])
 
 
 @pytest.fixture

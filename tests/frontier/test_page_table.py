@@ -15,7 +15,7 @@ from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.windows.by_name import WINDOWS
-from minicrawl.report.snapshot import inlinks as links_known
+from minicrawl.report.snapshot import inlinks as links_known, last_spent
 from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import tables
 from minicrawl.store.records import StoreTerms
@@ -39,6 +39,33 @@ def test_a_page_that_moved_stands_for_its_target_until_it_is_read(crawl: HandCra
     assert crawl.frontier.books.stands_for(1) == 1
     assert inlinks(crawl) == [1, 0]  # the link in place of the redirect
     assert crawl.frontier.importance().sum() == pytest.approx(1)
+
+
+def test_a_redirect_that_is_reopened_is_no_link(crawl: HandCrawl) -> None:
+    crawl.seeds([A, MOVED])
+    crawl.moved(MOVED, A)
+    crawl.reopen([1])
+    assert crawl.frontier.spendings.of(1).links == ()
+    assert inlinks(crawl) == [0, 0]
+
+
+def test_the_last_spending_of_a_page_may_be_newer_than_the_checkpoint(crawl: HandCrawl) -> None:
+    crawl.seeds([A, B])
+    crawl.read(A, [B])
+    crawl.checkpoint()
+    crawl.read(A, [B])
+    spent = last_spent(crawl.store.connection, crawl.frontier)
+    assert spent.tolist() == [crawl.frontier.last_seq, 0]
+
+
+def test_a_checkpoint_has_the_cash_that_a_replay_spent_by_weight(crawl: HandCrawl) -> None:
+    crawl.seeds([A, B, C], endowment=5)
+    crawl.read(A, [B, C], weights=[1, 2])
+    crawl.read(B, [A])
+    crawl.checkpoint()
+    crawl.replay([0])
+    crawl.checkpoint()
+    assert_same(crawl.loaded(), crawl.frontier, [A, B, C])
 
 
 @pytest.mark.parametrize("damage", ["DELETE FROM steps", "UPDATE steps SET spending = NULL"])

@@ -1,5 +1,6 @@
 """The state of siblings is a fold over the steps, which a checkpoint saves."""
 
+from array import array
 from contextlib import closing
 from functools import partial
 from math import log
@@ -9,10 +10,12 @@ import pytest
 
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.page_table import Frontier
+from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.states import State
 from minicrawl.store import tables
+from minicrawl.store.records import StepRow
 from tests.stores import A, B, HandCrawl
 
 ONE, TWO, THREE = f"{A}1", f"{A}2", f"{A}3"
@@ -76,6 +79,15 @@ def test_pages_closed_without_a_request_are_no_turns(crawl: HandCrawl) -> None:
     assert found.means.turns == 5  # also A, and FAR twice, but not THREE
 
 
+def test_a_page_that_is_read_again_has_no_further_turn(crawl: HandCrawl) -> None:
+    crawl.seeds([A, B])
+    crawl.read(A, [ONE])
+    crawl.read(A, [ONE, TWO])
+    found = shown(crawl.frontier)
+    assert found.means.turns == 1
+    assert found.means.revealed == pytest.approx(log(2))
+
+
 def test_hosts_of_one_site_have_one_income(crawl: HandCrawl) -> None:
     begin(crawl)
     crawl.read(A, [FAR, FARTHER])
@@ -89,6 +101,23 @@ def test_hosts_of_one_site_have_one_income(crawl: HandCrawl) -> None:
     crawl.read(FARTHER, [FAR])
     shown(crawl.frontier).budgets.look()
     assert budgets.incomes.of[far] == first
+
+
+def test_the_first_turn_of_a_page_is_an_income_of_other_sites(crawl: HandCrawl) -> None:
+    begin(crawl)
+    budgets = shown(crawl.frontier).budgets
+    budgets.look()
+    assert budgets.incomes.of[crawl.frontier.urls.host_of[crawl.page(FAR)]] > 0
+
+
+def test_the_value_of_a_page_is_learned_once(crawl: HandCrawl) -> None:
+    crawl.seeds([A])
+    values = ValueEstimate(shown(crawl.frontier), array("I", [0]))
+    crawl.frontier.values, means = values, []
+    for seq in (2, 3):
+        crawl.frontier.apply(StepRow(seq, State.FETCHED, Step(StepKind.VISIT, 0), value=0))
+        means.append(values.mean)
+    assert means == [pytest.approx(0.9 / 4)] * 2
 
 
 def test_the_target_of_a_redirected_seed_is_a_seed(crawl: HandCrawl) -> None:
@@ -114,6 +143,17 @@ def test_foretold_pages_belong_to_the_page_that_foretold_them(crawl: HandCrawl) 
     found = shown(crawl.frontier)
     assert found.means.revealed == pytest.approx(log(3))
     assert list(found.groups.novelty) == [127]
+
+
+def test_the_novelty_of_pages_is_unknown_behind_a_redirect_and_at_most_all(
+    crawl: HandCrawl,
+) -> None:
+    crawl.seeds([A, B])
+    crawl.moved(B, FAR, State.CANONICAL, links=[f"{FAR}1"])
+    crawl.frontier.urls.meet([ONE, TWO], 1)
+    crawl.take_step(Step(StepKind.BORN, crawl.page(A), 2, amount=4))
+    crawl.read(A, [THREE, f"{A}4"])
+    assert list(shown(crawl.frontier).groups.novelty) == [127, 127, 254]
 
 
 def test_a_store_begun_in_another_order_starts_without_turns(path: Path) -> None:

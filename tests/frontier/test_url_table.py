@@ -183,6 +183,26 @@ def test_a_url_looked_up_ahead_is_found_without_the_store(forgetful: UrlIndex, k
     assert kept.asked == 0
 
 
+def test_a_url_that_was_unknown_is_found_once_its_page_is_loaded(
+    known: UrlIndex, kept: Kept
+) -> None:
+    assert known.find([A]) == {}
+    kept[0] = A
+    known.add_all([A])
+    assert known.find([A]) == {A: 0}
+
+
+def test_urls_that_were_not_found_take_bounded_memory(forgetful: UrlIndex) -> None:
+    forgetful.find([A])
+    tracemalloc.start()
+    try:
+        for number in range(3000):
+            assert forgetful.find([f"{A}{number}"]) == {}
+        assert tracemalloc.get_traced_memory()[0] < 50_000
+    finally:
+        tracemalloc.stop()
+
+
 class OneHost(list[int]):
     """Hosts of pages that are all on host 0."""
 
