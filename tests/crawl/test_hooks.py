@@ -16,6 +16,8 @@ from fastapi import FastAPI
 from minicrawl import Crawl, PageRead, Progress, Reason, Settings, Store, Warned
 from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.report.integrity.audit import audit
+from minicrawl.report.links.written_links import links_of
+from minicrawl.report.snapshot import snapshot
 from tests.crawl.fakes import frontier_of, in_time
 
 HOST = "http://a.example"
@@ -196,6 +198,17 @@ class TestOnPage:
         assert linked["http://10.0.0.1/"] == "address"
         assert len(linked) == 4
         assert audit(path).is_intact
+
+    def test_a_link_of_the_page_that_is_enqueued_too_keeps_its_text(
+        self, settings: Settings
+    ) -> None:
+        def enqueue(page: PageRead) -> None:
+            page.enqueue("/b")
+
+        crawl(settings.with_values({"keep": "links"}), HOST, on_page=enqueue)
+        with snapshot(Path(settings.storing.store)) as seen:
+            texts = {link.target: link.text for link in links_of(seen, f"{HOST}/")}
+        assert texts == {f"{HOST}/b": "b", f"{HOST}/c": "c"}
 
     @pytest.mark.parametrize(("on_error", "fetched"), [("retry", ["/c", "/d"]), ("skip", ["/c"])])
     def test_urls_that_a_call_enqueued_before_it_raised_do_not_count(

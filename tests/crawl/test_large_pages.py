@@ -1,5 +1,6 @@
 """Pages with many new URLs or hosts wait until these are paid for; other pages do not wait."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from minicrawl.crawl.turns import large_pages
 from minicrawl.crawl.turns.large_pages import A_HOST, LITTLE, URLS_A_SECOND, Growth
 from minicrawl.frontier.url_table import UrlTable
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html, links_of, text
+from tests.stores import HandCrawl
 
 A, B, C, D = (f"http://{name}.test" for name in "abcd")
 
@@ -54,6 +56,14 @@ def test_only_new_hosts_and_pages_count() -> None:
     urls.meet([*hosts, *pages], 1)
     assert not growth.brings_much(hosts)
     assert not growth.brings_much(pages)
+
+
+def test_pages_that_only_the_store_knows_are_not_new(path: Path) -> None:
+    pages = [f"{A}/{n}" for n in range(LINKS_AT_ONCE + 1)]
+    with closing(HandCrawl(path)) as by_hand:
+        by_hand.seeds(pages)
+        by_hand.commit()
+        assert not Growth(by_hand.loaded().urls).brings_much(pages)
 
 
 @pytest.fixture
