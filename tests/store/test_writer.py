@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.errors import DamagedStore, NoRoom, StoreError, UsageError
+from minicrawl.model import KeptAnswer
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.store import tables, trouble
@@ -46,6 +47,14 @@ def test_a_store_is_created_with_its_folders(tmp_path: Path) -> None:
     path = tmp_path / "data" / "deep" / "crawl.db"
     StoreWriter.open(path).close()
     assert path.is_file()
+
+
+@pytest.mark.parametrize(
+    "rows", [Batch(mirrors=[(1, 0)]), Batch(answers=[KeptAnswer(b"HTTP/1.1 200 OK", at=1.0)])]
+)
+def test_a_batch_of_any_rows_is_to_be_written(rows: Batch) -> None:
+    assert rows
+    assert not Batch(counters=ONE_PAGE.counters)
 
 
 def test_the_last_problem_of_a_host_is_kept_until_the_next(store: StoreWriter) -> None:
