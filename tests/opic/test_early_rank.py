@@ -76,7 +76,7 @@ def test_estimates_keep_the_sum_of_the_cash_of_waiting_pages() -> None:
 
 
 def test_new_seeds_bring_a_new_computation() -> None:
-    siblings = begun(FIRST_TURN)
+    siblings = begun(10 * FIRST_TURN)  # so many that the next one would be turns away
     (lonely,) = siblings.ledger.mint(1)
     siblings.host_of.append(0)
     siblings.introduce(range(lonely, lonely + 1))

@@ -235,6 +235,16 @@ def test_a_restated_window_follows_later_cash(name: str) -> None:
     assert 2 < rich / poor <= 3
 
 
+@pytest.mark.parametrize("name", ["interpolation", "adaptive"])
+def test_a_restated_window_has_its_whole_width(name: str) -> None:
+    """Chance brings a tenth more in one of its sixteen parts."""
+    window = a_window(name, 8, pages=2)
+    window.restate(np.array([50.0, 50.0]), np.zeros(2), 10 * TICKS, 2 * TICKS)
+    record(window, 0, 55, now=11, circulation=2)
+    lucky, steady = importance(window, [0, 50], now=11, circulation=2)
+    assert lucky / steady == pytest.approx(1 + 0.1 / 16, rel=1e-3)
+
+
 @pytest.mark.parametrize(("name", "most"), KINDS)
 @pytest.mark.parametrize("flow", [0.5, 1, 3])
 def test_a_presumed_history_equals_a_lived_one(name: str, most: int | None, flow: float) -> None:
