@@ -172,6 +172,36 @@ def test_members_of_a_large_group_are_taken_by_value_while_they_grow() -> None:
         world.resume(0)
 
 
+def test_members_of_a_large_group_that_wait_again_are_taken_by_their_new_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(early_rank, "LAST_TURN", 3)  # by cash, which a page has spent
+    world, rng = SiblingWorld((0,)), Random(1)
+    world.birth([0] * 40)
+    for _ in range(80):
+        world.queue.look()
+        best, page = world.best(), world.take()
+        assert page is not None
+        assert world.truth.value(page) >= best * EXACT
+        world.visit(page, rng.sample(range(40), 10))
+        if rng.random() < 0.6:
+            world.reopen(page)
+        world.resume(0)
+
+
+def test_a_page_of_a_group_that_was_on_lease_as_a_whole_is_taken_once_it_waits_again() -> None:
+    world = SiblingWorld((0,))
+    group = world.birth([0] * 3)
+    while world.take() is not None:
+        world.resume(0)
+    for page in group:
+        world.visit(page, [])
+    for page in group:
+        world.reopen(page)
+        assert world.take() == page
+        world.resume(0)
+
+
 def test_a_large_new_group_comes_before_a_lone_page_of_less_value() -> None:
     world = SiblingWorld((0, 1))
     group = world.birth([0] * 40)
