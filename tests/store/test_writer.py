@@ -57,6 +57,12 @@ def test_a_batch_of_any_rows_is_to_be_written(rows: Batch) -> None:
     assert not Batch(counters=ONE_PAGE.counters)
 
 
+def test_a_window_is_named_without_its_size() -> None:
+    windows = "static", "variable:16", "fixed:30d"
+    names = [StoreTerms(window=window).window_name for window in windows]
+    assert names == ["static", "variable", "fixed"]
+
+
 def test_the_last_problem_of_a_host_is_kept_until_the_next(store: StoreWriter) -> None:
     for said, known in (("reset", "reset"), (None, "reset"), ("tls", "tls")):
         row = HostRow(0, "http://a.example", robots="", trouble=said)
