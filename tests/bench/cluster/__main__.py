@@ -48,6 +48,7 @@ def _scale(folder: Path, scenes: list[Scene], cores: float, times: Times) -> Ite
 @click.option("--age", default=50.0, show_default=True, help="Age of the crawl, in seconds.")
 @click.option("--seconds", default=15.0, show_default=True)
 @click.option("--pages", default="1e6", show_default=True, help="Pages of the shard that moves.")
+@click.option("--kept", default="0", show_default=True, help="Kept pages of that shard.")
 @click.option("--moves", "count", default=4, show_default=True)
 @click.option("--demo-pages", default=4000, show_default=True)
 @into_document
@@ -60,6 +61,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
     age: float,
     seconds: float,
     pages: str,
+    kept: str,
     count: int,
     demo_pages: int,
     into: Path | None,
@@ -71,7 +73,7 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
                 scenes = [Scene(n, s, h) for s, h, n in product(servers, shards, nodes)]
                 lines = _scale(folder, scenes, cores, Times(age, seconds))
             elif question == "move":
-                lines = moves(folder, int(float(pages)), count)
+                lines = moves(folder, int(float(pages)), int(float(kept)), count)
             else:
                 lines = agreement(folder, demo_pages)
             tell([circumstances(), "", *lines], f"cluster: {question}", into)

@@ -1,6 +1,7 @@
 """Pause in the crawl of a large shard that moves from one node to another.
 
 The store of the shard is synthetic, and put into the engine as a snapshot before the nodes start.
+So are the headers of its kept pages, if it has any; they are in a folder as object store.
 Its hosts are on loopback, and their server logs the times of requests. One of two nodes is drained;
 the longest pause between two requests after that is the move.
 """
@@ -9,7 +10,7 @@ import asyncio
 import time
 from bisect import bisect
 from collections.abc import Iterator, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from itertools import count, islice, pairwise
 from pathlib import Path
 from statistics import median
@@ -25,8 +26,11 @@ from minicrawl.cluster.terms import start_or_join
 from minicrawl.demo.pages import DemoResponse, refused
 from minicrawl.demo.server import DemoServer
 from minicrawl.opic.ledger.channels import ShardPlace
-from minicrawl.store.records import StoreTerms
+from minicrawl.store import tables
+from minicrawl.store.records import Batch, StoreTerms
+from minicrawl.store.writer import StoreWriter
 from minicrawl.web.sites import site
+from tests.bench.cluster.kept import PAGE_BYTES, KeptArchive, kept_archive, name_in_log
 from tests.bench.cluster.nodes import nodes
 from tests.bench.endless import origin
 from tests.bench.made import make
@@ -76,18 +80,24 @@ class Move(NamedTuple):
         return self.until_silent_s + self.silent_s
 
 
-def moves(folder: Path, pages: int, number: int) -> Iterator[str]:
-    """Measure some moves and yield a table."""
+def moves(folder: Path, pages: int, kept: int, number: int) -> Iterator[str]:
+    """Measure some moves of a shard with so many pages, some of them kept, and yield a table."""
     store = folder / "made.db"
     place = ShardPlace(MOVED, SHARDS)
     hosts = max(SEEDS, pages // PAGES_A_HOST)
     own = (origin(host) for host in count() if _owner(origin(host), place) == MOVED)
     terms = StoreTerms(shard=MOVED, shards=SHARDS)
     make(store, pages, [*islice(own, hosts)], SEEDS, terms)
-    found, memory = asyncio.run(_moved(folder, store, number))
+    archive = kept_archive(folder / "bucket", kept) if kept else None
+    if archive is not None:
+        with closing(StoreWriter.open(store)) as writer:
+            counters = tables.counters(writer.connection) | {tables.ARCHIVE_END: archive.end}
+            writer.commit(Batch(counters=counters))
+            writer.compact()
+    found, memory = asyncio.run(_moved(folder, store, archive, number))
     yield (
-        f"A shard of {pages:,} pages of {hosts:,} hosts, {store.stat().st_size / 1e6:,.0f} MB; "
-        f"{SERVERS} servers, {number} moves; seconds."
+        f"A shard of {pages:,} pages of {hosts:,} hosts, {store.stat().st_size / 1e6:,.0f} MB, and "
+        f"{kept * PAGE_BYTES / 1e9:g} GB of kept pages; {SERVERS} servers, {number} moves; seconds."
     )
     yield ""
     yield from head("", "median", "from", "to")
@@ -105,7 +115,9 @@ def _owner(at: str, place: ShardPlace) -> int:
     return place.owner(site(at.removeprefix("http://")))
 
 
-async def _moved(folder: Path, store: Path, number: int) -> tuple[list[Move], int]:
+async def _moved(
+    folder: Path, store: Path, archive: KeptArchive | None, number: int
+) -> tuple[list[Move], int]:
     place = ShardPlace(MOVED, SHARDS)
     alone = next(origin(host) for host in count() if _owner(origin(host), place) == _OTHER)
     web = AskedWeb(alone.removeprefix("http://"))
@@ -113,10 +125,15 @@ async def _moved(folder: Path, store: Path, number: int) -> tuple[list[Move], in
         server = stack.enter_context(DemoServer(web))
         servers = await stack.enter_async_context(local_servers(folder / "servers", SERVERS))
         engine = await stack.enter_async_context(opened(ClusterAccess(servers.url)))
-        loaded = settings(server.address, delay=DELAY_S)
+        keeping: dict[str, str] = {}
+        if archive is not None:
+            keeping = {"keep": "pages", "objects": (folder / "bucket").as_uri()}
+        loaded = settings(server.address, delay=DELAY_S, **keeping)
         await start_or_join(engine, loaded, [f"{alone}/"], SHARDS)
         taken = await take_over(engine, MOVED, folder / "empty.db")
         await SnapshotWriter(engine, MOVED, store, taken.snapshots).store(taken.entry)
+        if archive is not None:
+            await name_in_log(engine, MOVED, archive)
         groups = await stack.enter_async_context(nodes(servers.url, folder, loaded, NODES))
         await _shared_out(engine, web)
         found = [await _move(engine, web) for _ in range(number)]
