@@ -3,16 +3,18 @@
 from array import array
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl.model import FULL_VALUE
-from minicrawl.opic.importance.expected_value import ValueEstimate
+from minicrawl.opic.importance.expected_value import Levels, ValueEstimate
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.plans import visit
 from minicrawl.opic.queues.by_group import ByValue
+from minicrawl.opic.siblings.groups import Pages
 from minicrawl.opic.siblings.values import page_key
 from tests.opic.sibling_worlds import SiblingWorld
 from tests.opic.test_sibling_queue import HOSTS, SITES, go_on, small_rankings
@@ -111,6 +113,33 @@ def test_a_page_that_sank_since_its_level_was_computed_is_not_taken_at_once() ->
     assert best is not None
     assert world.host_of[best] == 1
     assert bytes(world.siblings.levels) != before
+
+
+class Sinking(ValueEstimate):
+    """Levels that are given, and of which the queue hears only when it takes a page."""
+
+    def __init__(self, pages: int, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.of_pages = np.zeros(pages, dtype=np.uint8)
+
+    def levels(self, pages: Pages, weight: float) -> Levels:
+        return self.of_pages[pages]
+
+
+def test_pages_of_a_large_group_that_sink_are_taken_by_their_new_key() -> None:
+    """A page waits again at its new place among the ranked members, neither first nor last."""
+    world, rng, group = SiblingWorld((0,)), Random(1), range(60)
+    estimate = Sinking(len(group), world.siblings, world.host_of)
+    world.queue = ByValue(world.siblings, estimate, 1.0)
+    world.birth([0] * len(group))
+    for _ in group:
+        estimate.of_pages[rng.choices(group, k=20)] += 1
+        free = world.candidates()
+        page = world.take()
+        assert page is not None
+        keys = {page: page_key(world.siblings, page) for page in free}
+        assert keys[page] == max(keys.values())
+        world.resume(0)
 
 
 def test_a_loaded_queue_has_levels_for_all_pages() -> None:
