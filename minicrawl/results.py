@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.archive.record import RecordKind
-from minicrawl.config.parts import Scope, Storing
+from minicrawl.config.parts.selection import Scope
+from minicrawl.config.parts.storage import Storing
 from minicrawl.errors import Damaged, UsageError, needs
 from minicrawl.report import selected_pages
 from minicrawl.report.archived.made_texts import MadeTexts

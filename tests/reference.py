@@ -200,7 +200,7 @@ def _setting(row: Setting) -> str:
     facts = {
         "Names": ", ".join(names),
         "Default": f"`{_default(row)}`",
-        "Stored": "yes" if row.kept else "no",
+        "Stored": "yes" if row.stored else "no",
     }
     if row.weakens is not None:
         facts["From a stranger"] = "no" if row.weakens is differs else "only what does no harm"
@@ -214,7 +214,7 @@ def _setting(row: Setting) -> str:
 
 
 STUB = '''\
-# Written by `python -m tests.reference --write`: edit config/parts.py, not this file.
+# Written by `python -m tests.reference --write`: edit config/parts, not this file.
 """Arguments of `Settings.of`, one per setting. Text is parsed as on the command line."""
 
 from collections.abc import Sequence

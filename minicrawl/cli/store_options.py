@@ -25,7 +25,7 @@ from minicrawl.cli.options import (
 from minicrawl.cli.output import wide_option
 from minicrawl.cli.progress_bar import progress
 from minicrawl.config import Loaded, Storing
-from minicrawl.config.parts import DEMO_STORE
+from minicrawl.config.parts.storage import DEMO_STORE
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values import quantities

@@ -22,7 +22,7 @@ from minicrawl.cluster.records import CrawlActivity, KeyEntry, RecordError, Shar
 from minicrawl.cluster.server_versions import ServerFacts
 from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.cluster.terms import NO_CRAWL
-from minicrawl.config.parts import Budget
+from minicrawl.config.parts.selection import Budget
 from minicrawl.crawl.progress import most_pages
 from minicrawl.errors import UsageError
 from minicrawl.opic.ledger.money import UNIT

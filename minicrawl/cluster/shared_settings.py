@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from minicrawl.cluster.records import TERMS_KEY, Record, RecordError
 from minicrawl.config import Loaded, Settings, load
-from minicrawl.config.parts import Budget
+from minicrawl.config.parts.selection import Budget
 from minicrawl.config.settings import harmless, told_ignored
 from minicrawl.config.sources import from_store
 from minicrawl.config.table import BY_NAME, TABLE

@@ -20,18 +20,9 @@ worker processes get their parts from the crawl, and load no settings.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from minicrawl.config.parts import (
-    Access,
-    Budget,
-    Cluster,
-    Network,
-    Order,
-    Politeness,
-    Rendering,
-    Scope,
-    Storing,
-    Traps,
-)
+from minicrawl.config.parts.selection import Budget, Order, Scope, Traps
+from minicrawl.config.parts.servers import Access, Network, Politeness
+from minicrawl.config.parts.storage import Cluster, Rendering, Storing
 
 if TYPE_CHECKING:
     from minicrawl.config.settings import Loaded, Settings, load

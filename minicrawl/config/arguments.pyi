@@ -1,4 +1,4 @@
-# Written by `python -m tests.reference --write`: edit config/parts.py, not this file.
+# Written by `python -m tests.reference --write`: edit config/parts, not this file.
 """Arguments of `Settings.of`, one per setting. Text is parsed as on the command line."""
 
 from collections.abc import Sequence

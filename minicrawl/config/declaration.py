@@ -33,15 +33,15 @@ def setting(
     name: str = "",
     off: str = "",
     weakens: Weakens | None = None,
-    kept: bool = False,
+    stored: bool = False,
 ) -> T:
     """Declare a field of a part as a setting, with its default, its kind and its help.
 
-    `off` is the flag that turns a switch off, `--no-NAME` by default. A store keeps the `kept`
+    `off` is the flag that turns a switch off, `--no-NAME` by default. A store keeps the `stored`
     settings: scope, ranking and politeness. Budgets and resources are set for each run.
     """
     declared = {"kind": kind, "help": text, "name": name, "off": off}
-    declared |= {"weakens": weakens, "kept": kept}
+    declared |= {"weakens": weakens, "stored": stored}
     return field(default=default, repr=kind.mask is None, metadata=declared)
 
 
@@ -70,7 +70,7 @@ class Setting:
     name: str
     off: str  # the flag that turns a switch off
     weakens: Weakens | None  # None: harmless from any source
-    kept: bool
+    stored: bool
 
     @property
     def flag(self) -> str:

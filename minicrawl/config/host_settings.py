@@ -24,7 +24,7 @@ from minicrawl.config.values.kinds import HIDDEN, NONE, InvalidValue, ValueKind
 
 if TYPE_CHECKING:
     from minicrawl.config.declaration import Setting
-    from minicrawl.config.parts import Politeness
+    from minicrawl.config.parts.servers import Politeness
 
 HOST_SETTINGS = "host-setting"
 """Name of the setting that has the others."""

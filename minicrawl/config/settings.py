@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from minicrawl.config import parts
 from minicrawl.config.declaration import Setting
 from minicrawl.config.host_settings import HOST_SETTINGS, host_setting, rules_for
+from minicrawl.config.parts import selection, servers, storage
 from minicrawl.config.removed import GONE
 from minicrawl.config.sources import (
     Given,
@@ -22,7 +22,7 @@ from minicrawl.config.sources import (
     from_file,
     from_flags,
 )
-from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE
+from minicrawl.config.table import BY_NAME, SECTIONS, STORED, TABLE
 from minicrawl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,17 +40,17 @@ _CONTINUOUS_REFRESH = 0.5
 class Settings:
     """Settings of a crawl, part by part."""
 
-    budget: parts.Budget = field(default_factory=parts.Budget)
-    order: parts.Order = field(default_factory=parts.Order)
-    scope: parts.Scope = field(default_factory=parts.Scope)
-    politeness: parts.Politeness = field(default_factory=parts.Politeness)
-    network: parts.Network = field(default_factory=parts.Network)
-    access: parts.Access = field(default_factory=parts.Access)
-    rendering: parts.Rendering = field(default_factory=parts.Rendering)
-    limits: parts.Limits = field(default_factory=parts.Limits)
-    traps: parts.Traps = field(default_factory=parts.Traps)
-    storing: parts.Storing = field(default_factory=parts.Storing)
-    cluster: parts.Cluster = field(default_factory=parts.Cluster)
+    budget: selection.Budget = field(default_factory=selection.Budget)
+    order: selection.Order = field(default_factory=selection.Order)
+    scope: selection.Scope = field(default_factory=selection.Scope)
+    politeness: servers.Politeness = field(default_factory=servers.Politeness)
+    network: servers.Network = field(default_factory=servers.Network)
+    access: servers.Access = field(default_factory=servers.Access)
+    rendering: storage.Rendering = field(default_factory=storage.Rendering)
+    limits: selection.Limits = field(default_factory=selection.Limits)
+    traps: selection.Traps = field(default_factory=selection.Traps)
+    storing: storage.Storing = field(default_factory=storage.Storing)
+    cluster: storage.Cluster = field(default_factory=storage.Cluster)
 
     def __post_init__(self) -> None:
         for setting in TABLE:
@@ -91,7 +91,7 @@ class Settings:
     @property
     def keeps_files(self) -> bool:
         """True if linked files that are not documents are kept."""
-        return parts.FILES in self.scope.types and self.storing.keep == "pages"
+        return selection.FILES in self.scope.types and self.storing.keep == "pages"
 
     @property
     def file_bytes(self) -> int:
@@ -163,7 +163,7 @@ class Loaded:
         }
         applicable = {
             setting.name: stored[setting.name]
-            for setting in KEPT
+            for setting in STORED
             if setting.name in stored and (not self.is_given(setting) or setting.name in weaker)
         }
         admitted, ignored = harmless(applicable, self.settings)

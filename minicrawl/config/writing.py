@@ -11,7 +11,7 @@ from pathlib import Path
 from minicrawl.config.declaration import Setting
 from minicrawl.config.host_settings import HOST_SETTINGS, is_of_proxy
 from minicrawl.config.settings import Loaded, Settings
-from minicrawl.config.table import KEPT, SECTIONS, TABLE
+from minicrawl.config.table import SECTIONS, STORED, TABLE
 from minicrawl.config.values.kinds import NONE
 
 _COMMENTS_FROM = 34  # the column
@@ -44,7 +44,7 @@ def as_document(loaded: Loaded) -> dict[str, dict[str, object]]:
 
 def as_kept(loaded: Loaded) -> dict[str, object]:
     """Return the settings that a store keeps for the next run, by name: given now or before."""
-    given = {row.name: plain(loaded.settings, row) for row in KEPT if loaded.is_given(row)}
+    given = {row.name: plain(loaded.settings, row) for row in STORED if loaded.is_given(row)}
     if isinstance(texts := given.get(HOST_SETTINGS), list):  # proxies may have logins
         given[HOST_SETTINGS] = [text for text in texts if not is_of_proxy(text)]
     return given

@@ -16,9 +16,9 @@ from typing import Any
 
 from minicrawl.config import Loaded, Settings, load
 from minicrawl.config.declaration import Setting
-from minicrawl.config.parts import DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES
+from minicrawl.config.parts.storage import DEMO_PAGES, DEMO_USUAL, FEWEST_DEMO_PAGES
 from minicrawl.config.settings import DEFAULT
-from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.table import BY_NAME, STORED
 from minicrawl.config.values.kinds import NONE, InvalidValue
 from minicrawl.config.writing import as_text, plain
 from minicrawl.crawl.start.settings import with_stored_settings
@@ -87,7 +87,7 @@ class CrawlForm:
             "defaults": {name: _shown(Settings(), BY_NAME[name]) for name in FIELDS},
             "others": [
                 f"{setting.name} {as_text(setting.kind.masked(plain(loaded.settings, setting)))}"
-                for setting in KEPT
+                for setting in STORED
                 if loaded.is_given(setting) and setting.name not in FIELDS
             ],
             "why": why,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from minicrawl.cli.companions import Companion, CrawlRequest, OwnWeb
-from minicrawl.config.parts import DEMO_PAGES, FEWEST_DEMO_PAGES
+from minicrawl.config.parts.storage import DEMO_PAGES, FEWEST_DEMO_PAGES
 
 
 class Demo(Companion):

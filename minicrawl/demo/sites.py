@@ -15,7 +15,7 @@ from enum import Enum, auto
 from random import Random
 from typing import Final
 
-from minicrawl.config.parts import FEWEST_DEMO_PAGES
+from minicrawl.config.parts.storage import FEWEST_DEMO_PAGES
 from minicrawl.demo.words import PLACES, TOPICS, Topic, title
 from minicrawl.errors import UsageError
 

@@ -20,7 +20,7 @@ from random import Random
 from typing import Any, Final
 
 from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts import DEMO_STORE, DEMO_USUAL
+from minicrawl.config.parts.storage import DEMO_STORE, DEMO_USUAL
 from minicrawl.config.settings import DEFAULT
 from minicrawl.config.table import TABLE
 from minicrawl.demo.pages import (

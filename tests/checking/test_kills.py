@@ -16,7 +16,7 @@ from random import Random
 import pytest
 
 from minicrawl import Store
-from minicrawl.config.parts import Politeness
+from minicrawl.config.parts.servers import Politeness
 from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.server import DemoServer
 from minicrawl.report.snapshot import snapshot

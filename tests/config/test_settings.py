@@ -12,7 +12,7 @@ from minicrawl.config import Budget, Network, Order, Politeness, Scope, Settings
 from minicrawl.config.removed import GONE
 from minicrawl.config.settings import DEFAULT, STORE, Loaded, told_ignored
 from minicrawl.config.sources import from_store
-from minicrawl.config.table import BY_NAME, KEPT, TABLE
+from minicrawl.config.table import BY_NAME, STORED, TABLE
 from minicrawl.errors import UsageError
 
 
@@ -98,13 +98,13 @@ class TestPython:
 
 
 class TestResumed:
-    KEPT = from_store(
+    STORED = from_store(
         Path("a.db"),
         {"scope": "prefix", "deny": ["/x"], "max-depth": 2, "delay": 3, "score": ["url:a"]},
     )
 
     def test_settings_that_no_source_gives_come_from_the_store(self) -> None:
-        found = load({}, {}, None).resumed(self.KEPT)
+        found = load({}, {}, None).resumed(self.STORED)
         assert found.settings == Settings.of(
             scope="prefix", deny=["/x"], max_depth=2, delay=3, score=["url:a"]
         )
@@ -115,7 +115,7 @@ class TestResumed:
         file = tmp_path / "minicrawl.toml"
         file.write_text("[politeness]\ndelay = 1\n", encoding="utf-8")
         given = load({"scope": "any", "deny": "none"}, {"MINICRAWL_MAX_DEPTH": "none"}, file)
-        found = given.resumed(self.KEPT)
+        found = given.resumed(self.STORED)
         assert found.settings == Settings.of(score=["url:a"])
         assert found.origins["scope"] == "--scope"
         assert found.origins["max-depth"] == "MINICRAWL_MAX_DEPTH"
@@ -131,7 +131,7 @@ class TestResumed:
         made = Settings(
             scope=Scope(scope="any", max_depth=7), budget=Budget(pages=9, continuous=True)
         )
-        found = Loaded.of(made).resumed(self.KEPT).settings
+        found = Loaded.of(made).resumed(self.STORED).settings
         assert found == Settings(
             scope=Scope(scope="prefix", deny=("/x",), max_depth=7),
             budget=made.budget,
@@ -235,7 +235,7 @@ class TestStrangers:
         assert found.settings.rendering.browser == Path("/usr/bin/chromium")
         assert found.ignored == {}
 
-    @pytest.mark.parametrize("name", [row.name for row in KEPT if row.weakens is not None])
+    @pytest.mark.parametrize("name", [row.name for row in STORED if row.weakens is not None])
     def test_a_harmful_value_never_counts_from_a_store(self, name: str) -> None:
         kept = from_store(Path("a.db"), {name: WEAK[name], "scope": "host"})
         found = load({}, {}, None).resumed(kept)

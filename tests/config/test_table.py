@@ -7,7 +7,7 @@ import pytest
 
 from minicrawl.config.declaration import Section, Setting, differs, setting, settings_in
 from minicrawl.config.settings import Settings
-from minicrawl.config.table import BY_NAME, KEPT, SECTIONS, TABLE
+from minicrawl.config.table import BY_NAME, SECTIONS, STORED, TABLE
 from minicrawl.config.values.kinds import PATTERN, SWITCH, WAIT, InvalidValue, several
 from minicrawl.opic.windows import by_name
 
@@ -28,7 +28,7 @@ class Sea:
     """Part of settings with a field of each form."""
 
     tide_s: float = setting(0.5, WAIT, "Wait for the tide.", name="tide", weakens=differs)
-    is_deep: bool = setting(True, SWITCH, "Dive.", name="deep", kept=True)
+    is_deep: bool = setting(True, SWITCH, "Dive.", name="deep", stored=True)
     from_: tuple[str, ...] = setting((), several(PATTERN), "Sail from here.", name="from")
     depth: int = 11
     """A limit in the code."""
@@ -42,7 +42,7 @@ def test_a_field_declares_all_names_of_a_setting() -> None:
         ("--from", "", "MINICRAWL_FROM", "sea.from", "from_"),
     ]
     assert [row.default for row in rows] == [0.5, True, ()]
-    assert [row.kept for row in rows] == [False, True, False]
+    assert [row.stored for row in rows] == [False, True, False]
     assert rows[0].weakens is differs
     assert Sea(tide_s=2).tide_s == 2
     assert Sea().depth == 11
@@ -84,7 +84,7 @@ def test_a_switch_may_be_unset() -> None:
 
 
 def test_settings_of_a_crawl_are_kept_and_those_of_a_run_are_not() -> None:
-    kept = {row.name for row in KEPT}
+    kept = {row.name for row in STORED}
     assert kept > {row.name for row in TABLE if row.section.name in ("scope", "traps")}
     assert kept > {"robots", "obey-usage", "agent", "contact", "delay", "address-delay"}
     assert kept > {"score", "score-weight", "weight-internal", "window", "strategy"}

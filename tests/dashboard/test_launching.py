@@ -9,7 +9,7 @@ import pytest
 from minicrawl import Loaded, MinicrawlError
 from minicrawl.cli import main
 from minicrawl.config import load
-from minicrawl.config.parts import DEMO_PAGES
+from minicrawl.config.parts.storage import DEMO_PAGES
 from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.settings import keep_settings
 from minicrawl.dashboard.crawl_form import FIELDS, CrawlForm, in_words

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.config.parts import FEWEST_DEMO_PAGES
+from minicrawl.config.parts.storage import FEWEST_DEMO_PAGES
 from minicrawl.demo.pages import Author, Sheet, html
 from minicrawl.demo.sites import Atlas, Quirk, Site
 from minicrawl.demo.words import TOPICS

@@ -323,7 +323,7 @@ _OF_AN_UPDATE = frozenset(
     row.name
     for row in TABLE
     if row.section.name in ("budget", "politeness", "network", "access", "limits")
-    or (row.section.name == "store" and not row.kept)
+    or (row.section.name == "store" and not row.stored)
 ) - {"pages", "until", "continuous"} | {"store"}
 """Settings with an option: those of one run, and those that a store may not weaken. The store has
 the others. Limits of all runs would end an update at its start."""

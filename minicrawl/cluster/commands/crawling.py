@@ -44,7 +44,7 @@ from minicrawl.cluster.shared_settings import (
 )
 from minicrawl.cluster.terms import start_or_join, state_of
 from minicrawl.config import Loaded
-from minicrawl.config.parts import DEMO_PAGES
+from minicrawl.config.parts.storage import DEMO_PAGES
 from minicrawl.config.values.networks import without_logins
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb, demo_settings

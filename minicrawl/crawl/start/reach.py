@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 
 from minicrawl.config import Network, Scope, Settings
-from minicrawl.config.parts import FILES
+from minicrawl.config.parts.selection import FILES
 from minicrawl.config.table import BY_NAME
 from minicrawl.config.values.access import host_and_file
 from minicrawl.config.values.kinds import AUTO, key_file

@@ -17,7 +17,7 @@ from minicrawl.store.writer import StoreWriter
 _OF_A_RUN = tuple(
     row
     for row in TABLE
-    if not row.kept and row.section.name != "budget" and row.name not in ("store", "cluster")
+    if not row.stored and row.section.name != "budget" and row.name not in ("store", "cluster")
 )
 """Settings that each run has to be given, but for its limits and its store."""
 

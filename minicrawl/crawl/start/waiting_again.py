@@ -25,7 +25,7 @@ import numpy as np
 
 from minicrawl.config import Settings
 from minicrawl.config.host_settings import host_setting
-from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.table import BY_NAME, STORED
 from minicrawl.config.writing import as_text, plain
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.hosts.host import remaining_s
@@ -49,7 +49,7 @@ _TYPES = BY_NAME["types"]
 _ALLOW_PRIVATE = BY_NAME["allow-private"]
 _OBEY_USAGE = "obey-usage"
 _SCOPE_NAMES, _TRAP_NAMES = (
-    frozenset(setting.name for setting in KEPT if setting.section.name == section)
+    frozenset(setting.name for setting in STORED if setting.section.name == section)
     for section in ("scope", "traps")
 )
 LAST_AT = "last_at"  # a counter: end of the last run
@@ -73,7 +73,7 @@ def reopen(
         if name != "allow_private" or value
     }
     # By name, as JSON represents them.
-    after = {setting.name: plain(settings, setting) for setting in (*KEPT, _ALLOW_PRIVATE)}
+    after = {setting.name: plain(settings, setting) for setting in (*STORED, _ALLOW_PRIVATE)}
     new = {name for name, value in after.items() if name not in before or before[name] != value}
     if gate.has_filter or recorder.counters.get(FILTERED):
         new |= _SCOPE_NAMES  # a filter cannot be compared with an earlier one

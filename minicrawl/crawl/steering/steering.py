@@ -14,7 +14,7 @@ from typing import assert_never
 from zlib import crc32
 
 from minicrawl.config.sources import Given
-from minicrawl.config.table import BY_NAME, KEPT
+from minicrawl.config.table import BY_NAME, STORED
 from minicrawl.config.writing import as_text, plain
 from minicrawl.control import ControlRequest, Reply, Verb
 from minicrawl.crawl.events import (
@@ -129,7 +129,7 @@ class CrawlSteering:
             context.recorder.agree_on_terms(after.order)
         # For the next run, which must not report them as changed.
         counters = context.recorder.counters
-        values = {row.name: plain(after, row) for row in KEPT if row.name in changed}
+        values = {row.name: plain(after, row) for row in STORED if row.name in changed}
         for counter in (tables.SETTINGS, tables.LAST_RUN_SETTINGS) if values else ():
             stored = counters.get(counter)
             counters[counter] = (stored if isinstance(stored, dict) else {}) | values

@@ -8,7 +8,7 @@ from itertools import chain
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.warc.capture import Capture
-from minicrawl.config.parts import FILES
+from minicrawl.config.parts.selection import FILES
 from minicrawl.errors import Damaged, UsageError
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import PageVersion, kept_pages
