@@ -61,7 +61,7 @@ from minicrawl.notebook import NotebookDisplay
 from minicrawl.own_files import scratch
 from minicrawl.store import tables
 from minicrawl.store.derived.file import SET_ASIDE, mend
-from minicrawl.store.files import set_aside
+from minicrawl.store.disk.files import set_aside
 from minicrawl.store.reader import archive_folder
 from minicrawl.store.writer import StoreWriter, copy_store
 from minicrawl.web.urls import ResolvedUrl

@@ -19,10 +19,10 @@ from typing import BinaryIO, Final, cast
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.lists.edge_lists import NumericNames
+from minicrawl.graph.lists.formats import parse
+from minicrawl.graph.lists.lines import LineBlock
 from minicrawl.graph.named_graph import NamedGraph, NodeHosts
-from minicrawl.graph.text_formats import parse
-from minicrawl.graph.text_lines import LineBlock
 from minicrawl.ports import Progress, unreported
 from minicrawl.web import urls
 

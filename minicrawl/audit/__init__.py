@@ -1,9 +1,7 @@
 """Audit of a site for its owner: lists issues, and names those that it could not check.
 
 commands         `minicrawl audit`
-page_facts       facts of one page, from its markup and its headers
-page_faults      faults in the markup of one page, counted
-noted_facts      facts of all pages, saved beside the store, and as columns for the checks
+facts            facts of pages, read once and saved beside the store
 site             columns of them for the checks
 link_columns     counts of links of each page
 detectors        ways to find issues

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minicrawl.audit import causes
+from minicrawl.audit.facts.noted_facts import NO_TARGET, UNKNOWN
+from minicrawl.audit.facts.page_facts import BIT, LAYOUT
 from minicrawl.audit.link_columns import DEAD_OUTSIDE, Column
-from minicrawl.audit.noted_facts import NO_TARGET, UNKNOWN
-from minicrawl.audit.page_facts import BIT, LAYOUT
 from minicrawl.audit.site import REDIRECTS, AuditedSite, Mask
 from minicrawl.states import State
 

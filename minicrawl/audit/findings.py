@@ -14,9 +14,9 @@ import numpy as np
 from minicrawl.archive.record import key_of
 from minicrawl.audit import detectors
 from minicrawl.audit.checks import RULES, SEVERITIES, Check, all_checks
+from minicrawl.audit.facts.noted_facts import UrlKeys, note_facts
 from minicrawl.audit.ignores import Ignore
 from minicrawl.audit.link_columns import Column
-from minicrawl.audit.noted_facts import UrlKeys, note_facts
 from minicrawl.audit.places import place_beside, place_of
 from minicrawl.audit.site import AuditedSite, Mask
 from minicrawl.errors import UsageError

@@ -6,7 +6,7 @@ first. Another one is at the tag that its check is about, or where that tag is l
 
 import re
 
-from minicrawl.audit.page_faults import ERROR_MARKS, FAULTS, placed_faults, without_unseen
+from minicrawl.audit.facts.page_faults import ERROR_MARKS, FAULTS, placed_faults, without_unseen
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.urls import canonical
 

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from minicrawl.audit import url_columns
+from minicrawl.audit.facts.noted_facts import NO_TARGET, FactColumns, UrlKeys
+from minicrawl.audit.facts.page_facts import BIT, SESSION_ID
 from minicrawl.audit.ignores import Ignore, patterns
 from minicrawl.audit.link_columns import DEAD_OUTSIDE, Column, LinkColumns, link_columns
-from minicrawl.audit.noted_facts import NO_TARGET, FactColumns, UrlKeys
-from minicrawl.audit.page_facts import BIT, SESSION_ID
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import kept_pages, markup_of

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.audit.page_facts import SESSION_ID
+from minicrawl.audit.facts.page_facts import SESSION_ID
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import tables
 

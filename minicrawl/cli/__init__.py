@@ -303,7 +303,7 @@ def _hint(error: click.ClickException) -> str:
     extra = _SURPLUS.search(error.format_message())
     if extra is None:
         return ""
-    from minicrawl.store.files import is_database
+    from minicrawl.store.disk.files import is_database
 
     context = error.ctx if isinstance(error, click.UsageError) else None
     reads_graphs = context is not None and any(

@@ -21,7 +21,8 @@ from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import FOREIGN
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
-from minicrawl.store import integrity, page_columns, questions, tables
+from minicrawl.store import page_columns, questions, tables
+from minicrawl.store.disk import integrity
 from minicrawl.store.records import StoreTerms
 
 _SAVED: tuple[page_columns.Column, ...] = ("state", "key", "history", "g_time")

@@ -9,8 +9,5 @@ hyperball       distances by HyperBall
 degrees         degree distributions and their power law
 outline         summary of a graph: components, distances, degrees
 growing         the outline of a graph that grows, updated by each edge or batch
-text_formats    detection of the format of a graph file, and its parser
-text_lines      blocks of lines, and errors that name a line
-edge_lists      edge lists, between ids or between names
-numbered_lists  older formats that list the nodes first
+lists           lists of links as text, and their formats
 """

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.text_formats import LinkStream
+from minicrawl.graph.lists.formats import LinkStream
 from minicrawl.graphfiles import blocks
 from minicrawl.lab.dynamic_graphs.by_name import ALGORITHMS, AlgorithmKind, DynamicAlgorithm
 from minicrawl.lab.dynamic_graphs.suite import EdgeSequence, SolvedGraph

@@ -17,7 +17,7 @@ from minicrawl.errors import UsageError
 from minicrawl.mcp.answers import Answer, answer
 from minicrawl.mcp.crawl_grant import CrawlGrant
 from minicrawl.memory.child_interpreter import child_command
-from minicrawl.store.lock import StoreLock
+from minicrawl.store.disk.lock import StoreLock
 
 
 class CrawlTool:

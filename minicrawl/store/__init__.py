@@ -6,7 +6,7 @@ records        rows as plain values
 trouble        SQLite errors as one-line messages
 stored_links   the links of a step as bytes, a few for each
 written_links  texts of links, in blocks of many pages
-lock           one writer for a store
+disk           the files of a store: their lock, their bytes, their faults
 writer         the only writing connection: batches, checkpoints, removal of pages
 reader         paths of a store's files; connections that read while a crawl may be writing
 user_queries   queries that users write
@@ -14,9 +14,6 @@ tables         queries shared by writers and readers
 page_columns   numeric columns of all pages, as arrays in blocks
 questions      queries of the reports about pages and steps
 request_log    queries about requests
-integrity      what a check of a store asks
 merging        rows of stores that are merged into one
 derived        derived data in a file beside the store: ranks, backlinks, topics, checks, samples
-files          all files of a store, moved together
-wal            the write-ahead log as bytes, read and replayed
 """

@@ -41,7 +41,7 @@ from typing import Any, Protocol
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.store import tables
-from minicrawl.store.lock import StoreLock
+from minicrawl.store.disk.lock import StoreLock
 from minicrawl.store.reader import LOG, file_beside, reading, real_path
 from minicrawl.store.records import MAY_DIFFER, Batch, Checkpoint, StoreTerms
 from minicrawl.store.schema import prepare

@@ -10,9 +10,9 @@ from zipfile import ZipFile
 
 import pytest
 
+from minicrawl.audit.facts.noted_facts import UrlKeys, note_facts
 from minicrawl.audit.findings import SiteAudit
 from minicrawl.audit.formats import write_junit
-from minicrawl.audit.noted_facts import UrlKeys, note_facts
 from minicrawl.cli import main
 from minicrawl.ports import unreported
 from minicrawl.report.snapshot import snapshot

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minicrawl.audit.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of
+from minicrawl.audit.facts.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of
 from minicrawl.audit.url_columns import plain_form
 from minicrawl.web.languages import is_known_language
 from tests.linear_time import expect_linear_reading

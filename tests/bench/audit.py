@@ -21,8 +21,8 @@ from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import key_of
 from minicrawl.archive.segments import FIRST
 from minicrawl.archive.writer import ArchiveWriter
-from minicrawl.audit.noted_facts import packed
-from minicrawl.audit.page_facts import LAYOUT, VERSION, UrlReference, facts_of
+from minicrawl.audit.facts.noted_facts import packed
+from minicrawl.audit.facts.page_facts import LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.opic.ledger.money import UNIT

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from minicrawl.graph.csr import MOST_NODES, Csr
-from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays, LinkBuilder, RowBuilder
+from minicrawl.graph.lists.edge_lists import NumericNames
 from minicrawl.graph.named_graph import NamedGraph, with_links, with_nodes, with_pages
 from minicrawl.graph.products import (
     Adjacency,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph.edge_lists import ID_LIMIT, NumericNames
+from minicrawl.graph.lists.edge_lists import ID_LIMIT, NumericNames
 from tests.graph.texts import named_links, parsed
 
 COUNTED = "3 2 1\n1 http://a/ \n2 http://b/\n3 7 \n1 2\n3 1\n"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from minicrawl.graph.text_formats import ParsedGraph, parse
-from minicrawl.graph.text_lines import LineBlock
+from minicrawl.graph.lists.formats import ParsedGraph, parse
+from minicrawl.graph.lists.lines import LineBlock
 from tests.graph.graphs import links_of
 
 PLACE = "graph.txt"

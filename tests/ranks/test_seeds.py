@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.edge_lists import NumericNames
+from minicrawl.graph.lists.edge_lists import NumericNames
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
 from minicrawl.ranks.cores import (

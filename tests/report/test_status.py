@@ -15,7 +15,7 @@ from minicrawl.report.saved_ranks import convergence_of
 from minicrawl.report.snapshot import snapshot
 from minicrawl.states import State
 from minicrawl.store import tables
-from minicrawl.store.files import move
+from minicrawl.store.disk.files import move
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import A, B, C, HandCrawl, filled_store

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import MissingStoreError, StoreError, UsageError
-from minicrawl.store import integrity, questions, request_log, tables
+from minicrawl.store import questions, request_log, tables
+from minicrawl.store.disk import integrity
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, HostRow
 from minicrawl.store.schema import VERSION, check_version, prepare

@@ -199,7 +199,7 @@ def move(new: str, store: Path, as_json: bool) -> None:
     logs. A store cannot be moved while a crawl writes it. Repeat the command to complete an
     interrupted move.
     """
-    from minicrawl.store.files import move as move_store
+    from minicrawl.store.disk.files import move as move_store
 
     def say(folder: Path) -> None:
         click.echo(f"made the folder {visible(str(folder))}", err=True)

@@ -49,7 +49,7 @@ from minicrawl.config.values.networks import without_logins
 from minicrawl.demo.server import DemoServer
 from minicrawl.demo.web import DemoWeb, demo_settings
 from minicrawl.errors import Interrupted
-from minicrawl.store.files import files_of, remove
+from minicrawl.store.disk.files import files_of, remove
 from minicrawl.wording import as_duration, counted, rate, visible
 
 DEMO = "demo"

@@ -30,7 +30,7 @@ from minicrawl.errors import StoreError, UsageError
 from minicrawl.own_files import scratch
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.store import tables
-from minicrawl.store.files import files_of, move, remove
+from minicrawl.store.disk.files import files_of, move, remove
 from minicrawl.store.merging import is_begun
 from minicrawl.store.reader import (
     ARCHIVE,

@@ -10,7 +10,7 @@ from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailab
 from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
 from minicrawl.cluster.replica.shard_log import Emit, Overtaken, mark_taken, replay
 from minicrawl.cluster.replica.snapshots import MOST_WINDOW, load_snapshot
-from minicrawl.store import wal
+from minicrawl.store.disk import wal
 from minicrawl.store.reader import LOG, file_beside
 
 _TRIES = 5

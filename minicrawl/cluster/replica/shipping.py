@@ -20,7 +20,7 @@ from minicrawl.cluster.replica.restoring import Restored
 from minicrawl.cluster.replica.shard_log import LogWriter
 from minicrawl.cluster.replica.snapshots import SnapshotWriter
 from minicrawl.errors import NoRoom, Unconfirmed, Unreachable
-from minicrawl.store.wal import WalTail
+from minicrawl.store.disk.wal import WalTail
 from minicrawl.store.writer import SAFE
 
 _LEVEL = 3

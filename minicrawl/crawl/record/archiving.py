@@ -31,8 +31,8 @@ from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.crawl.record.moving import FileMover, finished_files
 from minicrawl.errors import UsageError
 from minicrawl.store import questions, tables
-from minicrawl.store.files import bytes_of, stores_aside
-from minicrawl.store.lock import StoreLock
+from minicrawl.store.disk.files import bytes_of, stores_aside
+from minicrawl.store.disk.lock import StoreLock
 from minicrawl.store.reader import (
     EARLIER,
     LOG,

@@ -19,7 +19,7 @@ from minicrawl.lab import webs
 from minicrawl.lab.known_webs import EstimateErrors
 from minicrawl.lab.webs import Model, PageValues, Web, read_values
 from minicrawl.report.graph.source import crawled, opened
-from minicrawl.store.files import is_database
+from minicrawl.store.disk.files import is_database
 from minicrawl.wording import counted
 
 _TWO_DIGITS = 9.95

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.edge_lists import NumericNames
 from minicrawl.graph.link_builder import LinkArrays
+from minicrawl.graph.lists.edge_lists import NumericNames
+from minicrawl.graph.lists.formats import LinkStream
 from minicrawl.graph.named_graph import Names
-from minicrawl.graph.text_formats import LinkStream
 from minicrawl.graphfiles import PIPE, Texts, blocks
 from minicrawl.memory.allocator import mmap_large_arrays
 from minicrawl.memory.measures import resident_bytes

@@ -29,7 +29,8 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.report.snapshot import inlinks, last_spent, unproven
 from minicrawl.states import STANDS_FOR_ANOTHER, State
-from minicrawl.store import integrity, page_columns, questions, tables
+from minicrawl.store import page_columns, questions, tables
+from minicrawl.store.disk import integrity
 from minicrawl.store.merging import merged_until
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import StoreTerms

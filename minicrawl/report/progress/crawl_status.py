@@ -25,7 +25,7 @@ from minicrawl.states import FAILURES, READ_STATES, REFUSALS, STANDS_FOR_ANOTHER
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, RankRow, guaranteed, rank_row
-from minicrawl.store.files import bytes_of, files_of
+from minicrawl.store.disk.files import bytes_of, files_of
 from minicrawl.store.reader import archive_folder, reading, real_path
 from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.written_links import WrittenLinks, written_bytes

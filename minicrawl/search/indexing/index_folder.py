@@ -22,7 +22,7 @@ from minicrawl.report.snapshot import Snapshot
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, Notes
 from minicrawl.store import questions, tables
-from minicrawl.store.files import bytes_of
+from minicrawl.store.disk.files import bytes_of
 from minicrawl.store.reader import archive_folder, reading, search_folder
 from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.wording import counted

@@ -21,7 +21,7 @@ from minicrawl.errors import NoRoom
 from minicrawl.model import KeptAnswer
 from minicrawl.report.integrity.audit import audit
 from minicrawl.store import tables
-from minicrawl.store.files import files_of, move
+from minicrawl.store.disk.files import files_of, move
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter, copy_store

@@ -13,7 +13,7 @@ from minicrawl.crawl.record.archiving import forget
 from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.search.words.query import parse
-from minicrawl.store.files import set_aside
+from minicrawl.store.disk.files import set_aside
 from minicrawl.store.reader import search_folder
 from tests.taken_down import HOST, KINDS, PAGE, TEXT, crawled, url_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import StoreError, UsageError
-from minicrawl.store.files import bytes_of, files_of, move, set_aside
+from minicrawl.store.disk.files import bytes_of, files_of, move, set_aside
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store

@@ -7,10 +7,10 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from minicrawl.errors import GraphFileError
-from minicrawl.graph import numbered_lists
-from minicrawl.graph.edge_lists import IDS, IdList, NameList, layout_of
 from minicrawl.graph.link_builder import BuiltGraph, Ids, LinkArrays, LinkBuilder
-from minicrawl.graph.text_lines import LineBlock, line_error
+from minicrawl.graph.lists import numbered_lists
+from minicrawl.graph.lists.edge_lists import IDS, IdList, NameList, layout_of
+from minicrawl.graph.lists.lines import LineBlock, line_error
 
 # The first two significant lines tell the format. Nodes named by ids are numbered in the order of
 # their ids, other nodes in order of appearance. A list without links is refused.

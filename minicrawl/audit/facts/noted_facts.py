@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from minicrawl.archive.reader import ArchiveReader
 from minicrawl.archive.record import Answer, RecordKind, key_of
 from minicrawl.archive.segments import scan
-from minicrawl.audit.page_facts import HEADS, LAYOUT, VERSION, UrlReference, facts_of
+from minicrawl.audit.facts.page_facts import HEADS, LAYOUT, VERSION, UrlReference, facts_of
 from minicrawl.audit.url_columns import url_numbers
 from minicrawl.errors import Damaged
 from minicrawl.ports import Progress

@@ -18,9 +18,9 @@ import numpy as np
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import MOST_NODES
-from minicrawl.graph.edge_lists import DIGITS, SURE
 from minicrawl.graph.link_builder import LinkArrays
-from minicrawl.graph.text_lines import A_WEIGHT, LineBlock, line_error, weights
+from minicrawl.graph.lists.edge_lists import DIGITS, SURE
+from minicrawl.graph.lists.lines import A_WEIGHT, LineBlock, line_error, weights
 
 _INTEGER = rb"([0-9]{1,18})"
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from minicrawl.errors import GraphFileError
 from minicrawl.graph.link_builder import LinkArrays
+from minicrawl.graph.lists.lines import A_WEIGHT, LineBlock, line_error, quoted, weights
 from minicrawl.graph.named_graph import NodeHosts
-from minicrawl.graph.text_lines import A_WEIGHT, LineBlock, line_error, quoted, weights
 
 ID_LIMIT: Final = 2**63
 """Exclusive upper bound of ids."""
