@@ -14,7 +14,8 @@ site_places      what the pages of a site teach of their main text
 markdown         the main text as Markdown
 wet              files of main texts, as Common Crawl has them
 metadata         author, dates and the like, as a page declares them
-structured_data  JSON-LD, Open Graph, microdata and RDFa
+structured_data  JSON-LD, Open Graph and microdata
+rdfa             statements in RDFa Lite
 fields           texts that selectors find, for `--field`
 scorers          values of pages for `crawl --score`
 """

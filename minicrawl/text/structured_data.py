@@ -8,173 +8,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
-from itertools import count, islice
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urljoin
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from minicrawl.text.boxes import parse
 from minicrawl.text.hints import words
+from minicrawl.text.rdfa import LONGEST_TEXT, OG_PREFIXES, PREFIX, Properties, joined, rdfa
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-
-PREFIX = re.compile(r"(\w+):\s*(\S+)")
-_OG = "http://ogp.me/ns"
-_OG_KINDS = ("article", "book", "music", "product", "profile", "video")
-OG_PREFIXES: Mapping[str, str] = MappingProxyType(
-    {"og": f"{_OG}#", **{kind: f"{_OG}/{kind}#" for kind in _OG_KINDS}}
-)
-_PREFIXES: Mapping[str, str] = MappingProxyType(
-    {
-        "cc": "http://creativecommons.org/ns#",
-        "dc": "http://purl.org/dc/terms/",
-        "dcterms": "http://purl.org/dc/terms/",
-        "fb": f"{_OG}/fb#",
-        "foaf": "http://xmlns.com/foaf/0.1/",
-        "schema": "http://schema.org/",
-        **OG_PREFIXES,
-    }
-)
-"""Prefixes that pages need not declare; the rest of RDFa's initial context is rare on pages."""
-_USES = "http://www.w3.org/ns/rdfa#usesVocabulary"
-_STATES = words("property typeof vocab prefix resource about href src")
-_MOST_ELEMENTS, _MOST_NAMES = 10_000, 20
-
-
-class _Context(NamedTuple):
-    """Context that an element passes on to those inside it."""
-
-    subject: str
-    vocabulary: str
-    prefixes: Mapping[str, str]
-
-
-class Rdfa:
-    """The statements of a page in RDFa Lite, and of `about`, as expanded JSON-LD (RDFa 1.1, 7.5).
-
-        <p vocab="http://schema.org/" typeof="Person"><b property="name">Ann</b></p>
-
-    is {"@id": "_:b0", "@type": ["http://schema.org/Person"],
-        "http://schema.org/name": [{"@value": "Ann"}]}
-
-    `rel`, `rev`, `datatype` and `inlist` are not read: they are not part of RDFa Lite.
-    """
-
-    def __init__(self, tree: LexborHTMLParser, base: str) -> None:
-        self._base, self._things = base, dict[str, dict[str, list[Any]]]()
-        self._said = set[tuple[str, str, str]]()  # a list of 10,000 values is slow to search
-        self._blank = map("_:b{}".format, count())
-        is_used = tree.css_first("[property], [typeof]") is not None
-        stack = [(tree.root, _Context(base, "", _PREFIXES))] if is_used else []
-        read = 0
-        while stack and read < _MOST_ELEMENTS:
-            node, above = stack.pop()
-            if node is not None:
-                stack.append((node.next, above))
-                if not _STATES.isdisjoint(node.attributes):
-                    above = self._read(node, node.attributes, above)
-                    read += 1
-                stack.append((node.child, above))
-
-    def found(self) -> list[Properties]:
-        """Return the things that something is said about, each with its properties."""
-        return [{"@id": name, **said} for name, said in self._things.items()]
-
-    def _read(self, node: LexborNode, said: Mapping[str, str | None], above: _Context) -> _Context:
-        """Read what an element says, and return the context of those inside it."""
-        vocabulary, prefixes = above.vocabulary, above.prefixes
-        if "vocab" in said:
-            vocabulary = ""
-            if written := said["vocab"]:
-                vocabulary = self._iri(written)
-                self._say(self._base, _USES, {"@id": vocabulary})
-        if declared := PREFIX.findall(said.get("prefix") or ""):
-            prefixes = {**prefixes, **{name.lower(): whole for name, whole in declared}}
-        here = _Context(above.subject, vocabulary, prefixes)
-        about, resource = self._named(here, said, ("about",)), self._named(here, said)
-        is_typed, has_value = "typeof" in said, "content" in said
-        inside = about or resource
-        if is_typed and inside is None:
-            inside = self._base if node.tag == "html" else next(self._blank)
-        if "property" in said and not has_value:
-            subject = about or above.subject
-            inside = inside if is_typed and inside else subject
-        else:
-            subject = inside = inside or above.subject
-        for name in self._whole(here, said.get("typeof")):
-            self._say(inside, "@type", name)
-        for name in self._whole(here, said.get("property")):
-            if has_value:
-                value = {"@value": said["content"] or ""}
-            elif resource is not None or (is_typed and about is None):
-                value = {"@id": inside if resource is None else resource}
-            else:
-                value = {"@value": node.text()[:LONGEST_TEXT]}
-            self._say(subject, name, value)
-        return here._replace(subject=inside)
-
-    def _named(
-        self,
-        here: _Context,
-        said: Mapping[str, str | None],
-        names: Iterable[str] = ("resource", "href", "src"),
-    ) -> str | None:
-        """Return the IRI in the first of these attributes, or None."""
-        name = next((name for name in names if name in said), None)
-        if name is None:
-            return None
-        written = (said[name] or "").strip()
-        if name in ("about", "resource"):
-            written = written.removeprefix("[").removesuffix("]")
-            prefix, colon, suffix = written.partition(":")
-            known = here.prefixes.get(prefix.lower()) if colon else None
-            if prefix == "_" or known is not None:
-                return written if known is None else known + suffix
-        return self._iri(written)
-
-    def _iri(self, written: str) -> str:
-        # urljoin drops an empty fragment, with which many vocabularies end.
-        whole = joined(self._base, written)
-        return f"{whole.removesuffix('#')}#" if written.endswith("#") else whole
-
-    def _whole(self, here: _Context, names: str | None) -> Iterator[str]:
-        """Yield the IRIs of terms and shortened names; terms without a vocabulary say nothing."""
-        for name in (names or "").split()[:_MOST_NAMES]:
-            prefix, colon, local = name.partition(":")
-            if not colon and here.vocabulary:
-                yield here.vocabulary + name
-            elif colon and prefix != "_":
-                known = here.prefixes.get(prefix.lower())
-                yield name if known is None else known + local
-
-    def _say(self, subject: str, name: str, value: object) -> None:
-        statement = subject, name, str(value)
-        if statement not in self._said:
-            self._said.add(statement)
-            self._things.setdefault(subject, {}).setdefault(name, []).append(value)
-
-
-MOST_ITEMS, LONGEST_TEXT = 1000, 10_000
-_DEEPEST = 20
+_MOST_ITEMS, _MOST_ELEMENTS, _DEEPEST = 1000, 10_000, 20
 _UNSHOWN = ("script", "style")
 _BLOCKS = words("br dd div dt h1 h2 h3 h4 h5 h6 li p section td th")
-_URL_IN: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
-    | dict.fromkeys(("a", "area", "link"), "href")
-    | {"object": "data"}
-)
-_VALUE_IN: Mapping[str, str] = MappingProxyType(
-    {"meta": "content", "data": "value", "meter": "value", "time": "datetime"}
-)
-Properties = dict[str, Any]
+_URLS = ("src", "href", "data")
+_VALUE_IN = dict.fromkeys(("audio", "embed", "iframe", "img", "source", "track", "video"), "src")
+_VALUE_IN |= dict.fromkeys(("a", "area", "link"), "href")
+_VALUE_IN |= {"meta": "content", "object": "data", "data": "value", "meter": "value"}
+_VALUE_IN |= {"time": "datetime"}
+"""Attributes with the value of a property, by element."""
 
 
-class Items:
-    """Items of microdata, which say what the texts and URLs of a page mean.
+def _microdata(tree: LexborHTMLParser, base: str) -> list[Properties]:
+    """Return the items of microdata that are no property of another.
 
         <p itemscope itemtype="http://schema.org/Person"><b itemprop="name">Ann</b></p>
 
@@ -183,72 +41,56 @@ class Items:
     end. The text of nested properties is read once for each of them, so call this where it can be
     killed.
     """
-
-    def __init__(self, tree: LexborHTMLParser, base: str) -> None:
-        self._base = base
-        self._scopes = tree.css("[itemscope]")[:MOST_ITEMS]
-        self._seen = set[int]()
-        self._by_id: dict[str, LexborNode] = {}
-        if tree.css_first("[itemref]") is not None:
-            for node in tree.css("[id]"):
-                self._by_id.setdefault(node.attributes["id"] or "", node)
-
-    def all(self) -> Iterator[Properties]:
-        """Yield the items that are no other item's property."""
-        for node in self._scopes:
-            if node.mem_id not in self._seen:
-                yield self._item(node, 1)
-
-    def _item(self, node: LexborNode, depth: int) -> Properties:
-        # Marked before its properties are read: they may refer back to it.
-        self._seen.add(node.mem_id)
-        said, item = node.attributes, Properties()
-        if types := (said.get("itemtype") or "").split():
-            item["type"] = types[0] if len(types) == 1 else types
-            if name := (said.get("itemid") or "").strip():
-                item["id"] = name
-        values: dict[str, list[Any]] = {}
-        ids = (said.get("itemref") or "").split()[:MOST_ITEMS]
-        elsewhere = (self._by_id[one] for one in ids if one in self._by_id)
-        for one in _properties([*node.iter(), *elsewhere]):
-            value = self._value(one, depth)
-            if value is not None:
-                for name in (one.attributes["itemprop"] or "").split():
-                    values.setdefault(name, []).append(value)
-        if values:
-            item["properties"] = {
-                name: said[0] if len(said) == 1 else said for name, said in values.items()
-            }
-        else:
-            item["value"] = self._plain(node)
-        return item
-
-    def _value(self, node: LexborNode, depth: int) -> object:
-        """Return the value of a property; None for an item that was met before, or too deep."""
-        if "itemscope" not in node.attributes:
-            return self._plain(node)
-        is_new = node.mem_id not in self._seen and len(self._seen) < MOST_ITEMS
-        return self._item(node, depth + 1) if is_new and depth < _DEEPEST else None
-
-    def _plain(self, node: LexborNode) -> str:
-        said, tag = node.attributes, node.tag or ""
-        if tag in _URL_IN:
-            return joined(self._base, (said.get(_URL_IN[tag]) or "").strip())
-        if tag in _VALUE_IN and (tag == "meta" or _VALUE_IN[tag] in said):
-            return said.get(_VALUE_IN[tag]) or ""
-        return said.get("content") or " ".join(shown(node)[:LONGEST_TEXT].split())
-
-
-def _properties(nodes: list[LexborNode]) -> Iterator[LexborNode]:
-    """Yield the elements with properties in and among these, without those of items inside them."""
-    stack = nodes[::-1]
+    by_id: dict[str, LexborNode] = {}
+    if tree.css_first("[itemref]") is not None:
+        by_id = {node.attributes["id"] or "": node for node in reversed(tree.css("[id]"))}
+    items: dict[int, tuple[LexborNode, Properties, dict[str, list[Any]]]] = {}
+    outer, values = list[Properties](), dict[str, list[Any]]()
+    stack = [(node, values, 0) for node in reversed(tree.css("[itemscope]")[:_MOST_ITEMS])]
     while stack:
-        node = stack.pop()
-        said = node.attributes
-        if "itemprop" in said:
-            yield node
+        node, values, depth = stack.pop()
+        said, inside = node.attributes, [*node.iter()]
+        names = (said.get("itemprop") or "").split() if depth else []
         if "itemscope" not in said:
-            stack.extend(reversed([*node.iter()]))
+            for name in names:
+                values.setdefault(name, []).append(_plain(node, base))
+        elif node.mem_id in items or len(items) == _MOST_ITEMS:
+            continue
+        else:
+            item = Properties()
+            if types := (said.get("itemtype") or "").split():
+                name = (said.get("itemid") or "").strip()
+                item = {"type": _lone(types)} | ({"id": name} if name else {})
+            if "itemprop" not in said or depth in (0, _DEEPEST):
+                outer.append(item)
+                names, depth = [], 0
+            for name in names:
+                values.setdefault(name, []).append(item)
+            values = {}
+            items[node.mem_id] = node, item, values
+            depth += 1
+            ids = (said.get("itemref") or "").split()[:_MOST_ITEMS]
+            inside += (by_id[name] for name in ids if name in by_id)
+        stack += ((child, values, depth) for child in reversed(inside))
+    for node, item, values in items.values():
+        if values:
+            item["properties"] = {name: _lone(texts) for name, texts in values.items()}
+        else:
+            item["value"] = _plain(node, base)
+    return outer
+
+
+def _lone(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values
+
+
+def _plain(node: LexborNode, base: str) -> str:
+    said, name = node.attributes, _VALUE_IN.get(node.tag or "", "")
+    if name in _URLS:
+        return joined(base, (said.get(name) or "").strip())
+    if name in said or node.tag == "meta":
+        return said.get(name) or ""
+    return said.get("content") or " ".join(shown(node)[:LONGEST_TEXT].split())
 
 
 def shown(node: LexborNode) -> str:
@@ -263,14 +105,6 @@ def shown(node: LexborNode) -> str:
         if inner.tag == "-text" and (is_unshown or (inner.parent or inner).tag not in _UNSHOWN):
             texts.append(inner.text_content or "")
     return "".join(texts)
-
-
-def joined(base: str, written: str) -> str:
-    """Return the URL that a page means; what is no URL stays as written."""
-    try:
-        return urljoin(base, written)
-    except ValueError:
-        return written
 
 
 _COMMENT = re.compile(
@@ -290,8 +124,8 @@ def structured(markup: str, url: str) -> dict[str, list[Any]]:
     data = {
         "json-ld": list(json_ld(tree)),
         "opengraph": list(_open_graph(tree)),
-        "microdata": list(Items(tree, base).all()),
-        "rdfa": Rdfa(tree, base).found(),
+        "microdata": _microdata(tree, base),
+        "rdfa": rdfa(tree, base),
     }
     return {syntax: objects for syntax, objects in data.items() if objects}
 
@@ -304,7 +138,7 @@ def data(markup: str, url: str) -> str:
 
 def json_ld(tree: LexborHTMLParser) -> Iterator[Any]:
     """Yield the values of the JSON-LD of a page; those of a list each for itself."""
-    for node in islice(tree.css('script[type="application/ld+json"]'), MOST_ITEMS):
+    for node in islice(tree.css('script[type="application/ld+json"]'), _MOST_ITEMS):
         objects = _loaded(node.text())
         for item in objects if isinstance(objects, list) else [objects]:
             if item:
@@ -326,7 +160,7 @@ def _open_graph(tree: LexborHTMLParser) -> Iterator[Properties]:
     for node in tree.css("html[prefix], head[prefix]"):
         prefixes |= dict(PREFIX.findall(node.attributes["prefix"] or ""))
     said: list[tuple[str, str]] = []
-    for node in islice(tree.css("head > meta[property][content]"), MOST_ITEMS):
+    for node in islice(tree.css("head > meta[property][content]"), _MOST_ITEMS):
         name = node.attributes["property"] or ""
         prefix = name.partition(":")[0]
         if prefix in OG_PREFIXES:
