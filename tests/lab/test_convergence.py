@@ -1,4 +1,4 @@
-"""Claims of the paper's figures 2 and 3, and the errors expected for 100,000 pages."""
+"""Claims of the paper's figures 2 and 3."""
 
 import numpy as np
 import pytest
@@ -8,22 +8,13 @@ from minicrawl.lab.convergence import Series, convergence
 from minicrawl.lab.known_webs import KNOWN_WEB_ORDERS, true_importance
 from minicrawl.lab.webs import Model, synthetic_web
 
-LAPS = (1, 2, 3, 5, 10)
 SEED = 35
-"""Seed of a graph with 4.1 links a page; the graph of the table below has 4.2."""
-EXPECTED = {
-    # Mean relative errors in % of all pages and of the top 10 %, after each of LAPS.
-    ("random", "paper"): ((104, 36), (74, 30), (57, 26), (40, 19), (21, 10)),
-    ("cycle", "paper"): ((85, 34), (51, 23), (36, 17), (22, 10.5), (11.4, 5.4)),
-    ("greedy", "paper"): ((68, 19.6), (38.7, 11.6), (25, 7.4), (15, 4.4), (7.6, 2.2)),
-    ("greedy", "minus-c0"): ((21, 9.9), (11, 5.4), (5.2, 2.8), (3.1, 1.5), (1.45, 0.73)),
-    ("off-line", "off-line"): ((47, 61), (16, 36), (7, 20), (1.7, 5.1), (0.03, 0.06)),
-}
 Found = dict[tuple[str, str], Series]
 
 
-def found_on(pages: int) -> Found:
-    graph = synthetic_web(Model.POWER_LAW, pages, SEED).graph
+@pytest.fixture(scope="module")
+def found() -> Found:
+    graph = synthetic_web(Model.POWER_LAW, 10_000, SEED).graph
     told: list[float] = []
     series = convergence(
         graph, strategies=list(KNOWN_WEB_ORDERS), laps=10, seed=SEED, progress=told.append
@@ -31,24 +22,6 @@ def found_on(pages: int) -> Found:
     assert told == sorted(told)
     assert told[-1] == 1
     return {(one.strategy, one.estimator): one for one in series}
-
-
-@pytest.fixture(scope="module")
-def found() -> Found:
-    return found_on(10_000)
-
-
-@pytest.fixture(scope="module")
-def found_on_many() -> Found:
-    return found_on(20_000)
-
-
-@pytest.mark.parametrize("which", EXPECTED, ids=" ".join)
-@pytest.mark.proof
-def test_errors_are_as_expected(found_on_many: Found, which: tuple[str, str]) -> None:
-    errors = found_on_many[which].errors
-    measured = [(errors[lap - 1].error_all, errors[lap - 1].error_top10) for lap in LAPS]
-    assert np.array(measured) == pytest.approx(np.array(EXPECTED[which]), rel=0.15, abs=0.01)
 
 
 @pytest.mark.slow
