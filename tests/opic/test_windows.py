@@ -213,15 +213,14 @@ def restored(
 def test_a_restated_window_gives_the_importance_it_was_told(
     name: str, most: int | None, now: int
 ) -> None:
-    """The window is young or old, and is also saved and restored."""
-    told = np.array([0.5, 0.25, 0.125])
-    cash = told * 4
+    """The window is young or old, and is also saved and restored; pages hold any cash."""
+    told, cash = np.array([0.5, 0.25, 0.125]), np.array([0.25, 1.0, 0.5])
     window = a_window(name, 8, pages=3, most=most)
     record(window, 0, 0.5, now, circulation=4)
     window.restate(told, cash, now * TICKS, 4 * TICKS)
     for one in (window, restored(window, name, 8, pages=3, most=most)):
         found = importance(one, cash.tolist(), now, circulation=4)
-        assert np.array(found) / found[2] == pytest.approx(told / told[2], rel=1e-8)
+        assert found == pytest.approx(told / (1 if name == "static" else TICKS), rel=1e-8)
 
 
 @pytest.mark.parametrize("name", ["static", "interpolation", "adaptive"])
@@ -265,18 +264,18 @@ def test_a_presumed_history_equals_a_lived_one(name: str, most: int | None, flow
 @pytest.mark.parametrize(
     ("width", "packed", "rate"),
     [
-        pytest.param(4, (2, 3, 2, 8, 12, 2), 15 / 8, id="those with the fewest readings merge"),
-        pytest.param(2, (4, 4, 1, 8, 8, 1), 12 / 6, id="one beyond the width is dropped"),
+        pytest.param(4, (2, 3, 2, 16, 28, 3), 31 / 16, id="those with the fewest readings merge"),
+        pytest.param(2, (8, 8, 1, 16, 16, 1), 24 / 12, id="one beyond the width is dropped"),
     ],
 )
 def test_of_too_many_measures_one_goes(width: int, packed: tuple[int, ...], rate: float) -> None:
     """A measure is its time, its cash and its number of readings."""
     window = a_window("variable", width, most=2)
-    for cash, now in ((1, 1), (2, 2), (4, 4), (8, 8)):
-        record(window, 0, cash, now)
+    for cash in (1, 2, 4, 8, 16):
+        record(window, 0, cash, now=cash)
     found = array("q", window.past(0)[2] or b"").tolist()
     assert found == [number * (TICKS, UNIT, 1)[place % 3] for place, number in enumerate(packed)]
-    assert importance(window, [0], now=9, circulation=1) == [per_tick(rate)]
+    assert importance(window, [0], now=17, circulation=1) == [per_tick(rate)]
 
 
 @given(measures, st.integers(1, 12), st.integers(2, 6))
