@@ -65,6 +65,7 @@ def test_a_grant_is_minted_for_each_newborn_page(atoms: int) -> None:
     [
         (Step(StepKind.GRANT, spending=Spending((0,)), amount=-UNIT - 1), "newborn page"),
         (forward(4, 3), "page 4 stands for itself"),
+        (forward(1, 3), "page 1 stands for itself"),  # until then it stands for page 4
         (forward(0, 1, amount=1), "page 0 was never read"),
         (replay(2), "page 2 was never read"),
     ],

@@ -108,6 +108,15 @@ def test_each_visit_leaves_something_to_lend() -> None:
     assert lent[-1] > 0
 
 
+def test_the_pot_lends_to_a_page_what_it_may_lend_once_that_page_is_read() -> None:
+    ledger = four_pages(0.25)
+    ledger.virtual_page.focus = PARTS // 2
+    ledger.post(dead_end(ledger, 3))
+    before = loan(ledger, 0)
+    ledger.post(forward(ledger, 0, 1))
+    assert loan(ledger, 0) == before > 0
+
+
 def test_replay_is_a_visit_of_a_page_that_was_read_before() -> None:
     ledger = four_pages()
     ledger.post(visit(ledger, 0, [1]))
