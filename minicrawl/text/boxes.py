@@ -33,8 +33,9 @@ from minicrawl.text.hints import HEADINGS, NONE, is_doubled, is_unseen, signs, w
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-CODE = words("code kbd samp tt")
-_INLINE = CODE | words("a b em i pre strong sub sup")
+_MARKS = {"b": "**", "strong": "**", "em": "*", "i": "*", "sub": "sub", "sup": "sup", "del": "~~"}
+_MARKS |= dict.fromkeys(("code", "kbd", "samp", "tt"), "`")
+_INLINE = {*_MARKS, "a", "pre"}
 _BLOCKS = HEADINGS | words(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset "
     "figcaption figure footer form header hr li main menu nav noscript ol p pre section summary "
@@ -58,7 +59,7 @@ class Inline(NamedTuple):
 
     link: str | None = None
     mark: str = ""
-    """Markdown's mark of code, or of strong or emphasised text; `sub`, `sup`, or `$` for TeX."""
+    """Markdown's mark of code, or of strong, emphasised or deleted text; `sub`, `sup`, `$`: TeX."""
     is_exact: bool = False
     """True inside `pre`."""
 
@@ -83,8 +84,8 @@ class Box:
     size: int = 1
     """Number of boxes: this one and all inside it."""
     worth: float = 0.0
-    kind: int = 0
-    """Hash of tag and class, or of the first word of a class of posts; 0 without a class."""
+    kind: str = ""
+    """Class, or the first word of a class of posts."""
     is_dropped: bool = False
 
 
@@ -112,22 +113,6 @@ def preorder(root: Box) -> Iterator[Box]:
         stack.extend(reversed(box.boxes))
 
 
-class Page(NamedTuple):
-    """The boxes of a page: first the page itself, and each before those inside it."""
-
-    boxes: list[Box]
-    unseen: int = 0
-    """Letters of the elements that were left out because people do not see them."""
-
-
-def read(markup: str, *, with_unseen: bool = False) -> Page:
-    """Return the boxes of a page, measured."""
-    body = parse(markup).body
-    page = Page([Box("body", None)]) if body is None else _page(body, with_unseen=with_unseen)
-    _measure(page.boxes)
-    return page
-
-
 @lru_cache(1)
 def parse(markup: str) -> LexborHTMLParser:
     """Return the page parsed; several texts of a page need it once."""
@@ -136,13 +121,15 @@ def parse(markup: str) -> LexborHTMLParser:
     return LexborHTMLParser(markup)
 
 
-def _page(body: LexborNode, *, with_unseen: bool) -> Page:
+def read(markup: str, *, with_unseen: bool = False) -> tuple[list[Box], int]:
+    """Return the boxes of a page, first the page itself, and the letters that people do not see."""
+    body = parse(markup).body
     root = Box("body", body)
     boxes = [root]
     run, of_run, unseen = root, root, 0
     has_runs = False
     # A stack of our own instead of recursion: pages may be nested deeper than Python allows.
-    stack: list[tuple[LexborNode | None, Box, Inline]] = [(body.child, root, Inline())]
+    stack: list[tuple[LexborNode | None, Box, Inline]] = [(body and body.child, root, Inline())]
     while stack:
         node, box, inline = stack.pop()
         link, _, is_exact = inline
@@ -180,10 +167,10 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                 continue
             above = box
             if is_block and not is_exact:
-                hint, class_, id_, name = signs(tag, attributes)
+                hint, class_, id_, kind = signs(tag, attributes)
                 place = hash((box.place, tag, class_, id_))
                 run, box = root, _added(boxes, box, tag, node, hint, place)
-                box.kind = hash((tag, name)) if name else 0
+                box.kind = kind
             elif is_block and run is not root:
                 run.pieces.append((BREAK, inline))
             inside = node.child
@@ -195,7 +182,8 @@ def _page(body: LexborNode, *, with_unseen: bool) -> Page:
                 inline = _inline(tag, node, inline)
                 link, _, is_exact = inline
             node = inside
-    return Page(boxes, unseen)
+    _measure(boxes)
+    return boxes, unseen
 
 
 def _added(
@@ -215,18 +203,16 @@ def _text_of(node: LexborNode, tag: str) -> str | None:
 
 
 def _inline(tag: str, node: LexborNode, around: Inline) -> Inline:
-    link, mark, is_exact = around
     if tag == "a":
-        return Inline(node.attributes.get("href") or "", mark, is_exact)
+        return around._replace(link=node.attributes.get("href") or "")
     if tag == "pre":
-        return Inline(link, mark, is_exact=True)
-    if tag in CODE:
-        return Inline(link, "`", is_exact)
-    if mark == "`":
-        return around
-    if tag in {"sub", "sup"}:
-        return Inline(link, tag, is_exact)
-    return Inline(link, "**" if tag in {"b", "strong"} else mark or "*", is_exact)
+        return around._replace(is_exact=True)
+    mark = _MARKS[tag]
+    return (
+        around
+        if around.mark == "`" or (around.mark and mark == "*")
+        else around._replace(mark=mark)
+    )
 
 
 _LETTERS, _LINKED, _SIZE = map(attrgetter, ("letters", "linked", "size"))

@@ -12,7 +12,7 @@ A page that calls itself an article is not of the first kind, unless it is a few
 
 import re
 from collections import Counter
-from itertools import chain, islice
+from operator import attrgetter
 
 from minicrawl.text import hints
 from minicrawl.text.boxes import Box, outermost, parse, preorder, read, runs
@@ -20,10 +20,8 @@ from minicrawl.text.main_box import (
     NO_PLACES,
     SENTENCE,
     SitePlaces,
-    drop_children,
+    drop_named,
     find_main,
-    is_frame,
-    is_never_main,
     keep_main,
     known_box,
 )
@@ -53,17 +51,13 @@ _SHORTEST_REPEATED = 40
 """Letters of a line that only one place of a page says; shorter ones may be buttons."""
 _CARDS = 8
 """Cards of a page that have one button."""
-_MOST = 0.5
 _MOST_PRODUCTS = 2
-_PRODUCTS = (  # two, as a search for one beginning is fast
-    re.compile(r'"@type"\s*+:\s*+\[?\s*+"Product(?:Group)?"'),
-    re.compile(r"""itemtype=["']https?://schema\.org/Product["']"""),
-)
+_PRODUCTS = ('"Product"', '"ProductGroup"', "schema.org/Product")
 
 
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
-    page, tree = read(markup), parse(markup)
+    (boxes, unseen), tree = read(markup), parse(markup)
     said = tree.css_first('meta[property="og:type"]')
     kind = "" if said is None else (said.attributes.get("content") or "").lower()
     is_article, is_product = "article" in kind, _is_product(markup, kind)
@@ -78,10 +72,9 @@ def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
                 box.hint = hints.SURE_NAME
         return _choose(boxes, places, is_article=is_article or has_own)
 
-    boxes = page.boxes
     letters = choose(boxes)
-    if letters < _OF_ALL * (letters + page.unseen):
-        with_unseen = read(markup, with_unseen=True).boxes
+    if letters < _OF_ALL * (letters + unseen):
+        with_unseen, _ = read(markup, with_unseen=True)
         of_all = choose(with_unseen)  # under 140 letters, it asks for JavaScript
         least = _FEWEST if letters < _FEWEST else _LITTLE
         if of_all >= least and letters < _OF_ALL * of_all:
@@ -114,8 +107,7 @@ def _is_product(markup: str, kind: str) -> bool:
     """Return True if a page of this `og:type` is about one product; lists name many."""
     if "product" in kind and "group" not in kind:
         return True
-    named = chain.from_iterable(pattern.finditer(markup) for pattern in _PRODUCTS)
-    return 1 <= sum(1 for _ in islice(named, _MOST_PRODUCTS + 1)) <= _MOST_PRODUCTS
+    return 1 <= sum(map(markup.count, _PRODUCTS)) <= _MOST_PRODUCTS
 
 
 def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
@@ -158,16 +150,11 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     if root.letters <= _OF_ROOT * page.letters:
         root = page
     start = boxes.index(root)
-    inside, most = boxes[start : start + root.size], _MOST * root.letters
+    end = start + root.size
     for box in boxes:
         box.is_dropped = box.place in repeated
-    for box in inside:
-        if box.hint < hints.NONE and is_frame(box, hints.SURE_NAME):
-            is_dropped = box.letters < most or is_never_main(box, page)
-            box.is_dropped = box.is_dropped or is_dropped
-        if box.is_dropped:
-            drop_children(box)
-    for box in (*boxes[:start], *boxes[start + root.size :]):
+    drop_named(boxes[start:end], hints.SURE_NAME, page, attrgetter("letters"))
+    for box in (*boxes[:start], *boxes[end:]):
         box.is_dropped = box.is_dropped or box.tag in {"", "figure"}
 
 

@@ -63,8 +63,6 @@ _WORDS_OF_OPENED = words(
     "expandable expander faq pane panel readmore slide specs spoiler tab tabpanel tabs toggle"
 )
 """Hints of what is hidden until people open it: answers, tabs."""
-_STREAMED = re.compile(r"S:[\da-f]+")
-"""Ids of what React sends hidden, and shows as soon as it has arrived."""
 NAME_OF_POST = re.compile(
     r"(?i)post(?!-?card)|message|comment|discussion|repl(?:y|ies)|answer|thread"
 )
@@ -81,7 +79,6 @@ _DOUBLED = re.compile(r"(?:^|\s)(?:a11y-hidden|katex-html|sr-only|visually-?hidd
 """Classes of labels for screen readers, and of what KaTeX shows of a formula, which it has as TeX.
 WordPress's labels say which of two prices is valid, and stay.
 """
-_MAY_HIDE = words("aria-hidden hidden style")
 _DIGITS = re.compile(r"\d+")
 _LONGEST_NAME = 250
 
@@ -147,16 +144,11 @@ def is_unseen(attributes: dict[str, str | None]) -> bool:
     """Return True if people do not see the element, or do not read it as text."""
     if attributes.get("class") in _LINE_NUMBERS:
         return True
-    if _MAY_HIDE.isdisjoint(attributes):
-        return False
-    style, class_, id_ = (
-        (attributes.get(name) or "")[:_LONGEST_NAME] for name in ("style", "class", "id")
-    )
+    style = (attributes.get("style") or "")[:_LONGEST_NAME]
     is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
     if not (is_hidden or _UNSEEN_STYLE.search(style)):
         return False
-    # A hidden element may be shown by a script or a click.
-    if _STREAMED.fullmatch(id_) or attributes.get("role") == "tabpanel":
-        return False
-    parts = _WORDS.findall(f"{class_} {id_}")
-    return not any(word.lower() in _WORDS_OF_OPENED for word in parts)
+    # A hidden element may be shown by a click.
+    class_, id_ = ((attributes.get(name) or "")[:_LONGEST_NAME] for name in ("class", "id"))
+    parts = map(str.lower, _WORDS.findall(f"{class_} {id_}"))
+    return attributes.get("role") != "tabpanel" and _WORDS_OF_OPENED.isdisjoint(parts)

@@ -16,7 +16,7 @@ worth   letters outside links, and less for short lines
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise, takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -96,17 +96,26 @@ def drop_frames(boxes: list[Box], least: int, repeated: Sequence[Box] = ()) -> N
     for box in repeated:
         box.is_dropped = True
     _sum_worth(boxes)
-    # A box with most of the page is not dropped, whatever it is called, unless it is a footer, say.
-    most = _MOST * boxes[0].worth
-    for box in boxes:
-        if box.hint < hints.NONE and not box.is_dropped and is_frame(box, least):
-            box.is_dropped = box.worth < most or is_never_main(box, boxes[0])
-        if box.is_dropped:
-            drop_children(box)
+    drop_named(boxes, least, boxes[0], _WORTH)
     _sum_worth(boxes)
 
 
-def is_never_main(box: Box, page: Box) -> bool:
+def drop_named(
+    boxes: Sequence[Box], least: int, page: Box, measure: Callable[[Box], float]
+) -> None:
+    """Drop boxes with names of frames, and what is inside dropped ones.
+
+    A box with most of all is not dropped, whatever it is called, unless it is a footer, say.
+    """
+    most = _MOST * measure(boxes[0])
+    for box in boxes:
+        if box.hint < hints.NONE and not box.is_dropped and _is_frame(box, least):
+            box.is_dropped = measure(box) < most or _is_never_main(box, page)
+        if box.is_dropped:
+            _drop_children(box)
+
+
+def _is_never_main(box: Box, page: Box) -> bool:
     """Return True for a footer, a menu or a cookie notice if the page has any other text.
 
     A footer of links is not the main text even if a page has nothing else, as without its scripts.
@@ -117,14 +126,14 @@ def is_never_main(box: Box, page: Box) -> bool:
     return has_more and (box.tag in _NEVER_MAIN or box.hint == hints.NEVER_MAIN)
 
 
-def is_frame(box: Box, least: int) -> bool:
+def _is_frame(box: Box, least: int) -> bool:
     """Return True if the hint of a box is at least as sure a sign of a frame as this one."""
     if box.hint == hints.TEASER:
         return least > hints.SURE_NAME and box.linked > _LINKS_OF_TEASER * box.letters
     return box.hint <= least
 
 
-def drop_children(box: Box) -> None:
+def _drop_children(box: Box) -> None:
     """Drop what is inside a box that was dropped."""
     for child in box.boxes:
         child.is_dropped = True
@@ -228,7 +237,7 @@ def _prune(inside: list[Box], *, has_cards: bool) -> None:
         if not box.tag and not box.is_dropped:
             is_introduced = box.text.endswith(":")
         if box.is_dropped:
-            drop_children(box)
+            _drop_children(box)
     end_of_text = 0
     for at, box in enumerate(inside):
         if at < end_of_text:

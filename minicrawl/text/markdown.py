@@ -11,7 +11,7 @@ length of prefixes is limited, so that the output is proportional to the input.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby, islice
 
 from minicrawl.text.boxes import BREAK, Box, Inline, preorder, runs
@@ -90,12 +90,12 @@ class _Writer:
                 if not box.is_dropped and id(box) not in labels:
                     self._write_run(box, place)
             elif box.tag in HEADINGS:
-                if text := self._whole(box) if box.hint == TITLE else self._line(box):
+                if text := self._line(box, is_whole=box.hint == TITLE):
                     self._write(f"{'#' * int(box.tag[1])} {text}", place)
             elif box.tag == "table" and (rows := rows_of(box)):
                 self._write_table(rows, box, place)
             elif id(box) in self._captions:
-                if text := self._whole(box):
+                if text := self._line(box, is_whole=True):
                     self._write(text, place)
             else:
                 if box.tag == "figure" and not box.is_dropped:
@@ -139,15 +139,10 @@ class _Writer:
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", code)), default=0))
         self._write(f"{fence}{_language(run)}\n{code}\n{fence}", place)
 
-    def _line(self, box: Box) -> str:
-        return self._lines(runs(preorder(box)))
-
-    def _whole(self, box: Box) -> str:
-        """Return the text of a box, with runs that were dropped."""
-        return self._lines(run for run in preorder(box) if not run.tag)
-
-    def _lines(self, text_runs: Iterable[Box]) -> str:
-        return " ".join(self._inline(run).replace("  \n", " ") for run in text_runs).strip()
+    def _line(self, box: Box, *, is_whole: bool = False) -> str:
+        """Return the text of a box on one line, perhaps with runs that were dropped."""
+        inside = (run for run in preorder(box) if not run.tag and (is_whole or not run.is_dropped))
+        return " ".join(map(self._inline, inside)).replace("  \n", " ").strip()
 
     def _write_table(self, rows: list[list[Box | None]], table: Box, place: _Place) -> None:
         """Write the rows with text, the first as the heads of columns."""

@@ -40,20 +40,19 @@ _NO_LETTERS = re.compile(r"[\d\W_]+")
 def posts_of(boxes: list[Box]) -> list[range]:
     """Return where the posts of a page are, or nothing if no siblings have most of its text."""
     drop_frames(boxes, hints.SURE_NAME)
-    total, of_kind = boxes[0].worth, defaultdict[int, list[range]](list)
+    total, of_kind = boxes[0].worth, defaultdict[tuple[str, str], list[range]](list)
     for at, box in enumerate(boxes):
         if box.kind and box.tag in _TAGS and box.worth >= _SHORTEST:
-            siblings = of_kind[box.kind]
+            siblings = of_kind[box.tag, box.kind]
             if not siblings or at >= siblings[-1].stop:
                 siblings.append(range(at, at + box.size))
 
-    threads = list[tuple[int, float, list[range]]]()
-    for posts in of_kind.values():
+    def is_thread(posts: list[range]) -> bool:
         worths = [boxes[post.start].worth for post in posts]
         whole = sum(worths)
-        if len(posts) >= _FEWEST and whole >= _MOST * total and max(worths) <= _OF_ONE * whole:
-            threads.append((len(posts), whole, posts))
-    return max(threads, key=lambda thread: thread[:2])[2] if threads else []
+        return len(posts) >= _FEWEST and whole >= _MOST * total and max(worths) <= _OF_ONE * whole
+
+    return max(filter(is_thread, of_kind.values()), key=len, default=[])
 
 
 def ignore_names(boxes: list[Box], posts: Sequence[range]) -> None:
@@ -86,7 +85,7 @@ def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
 
 def is_forum(boxes: list[Box], posts: Sequence[range]) -> bool:
     """Return True if the posts are named for a forum, which may call itself an article."""
-    return _NAME_OF_FORUM.search(_name(boxes[posts[0].start])) is not None
+    return _NAME_OF_FORUM.search(boxes[posts[0].start].kind) is not None
 
 
 def has_cards(boxes: list[Box]) -> bool:
@@ -110,7 +109,7 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
 
     These differ in their words, but are short in each post at their place.
     """
-    if not hints.NAME_OF_POST.search(_name(boxes[posts[0].start])):
+    if not hints.NAME_OF_POST.search(boxes[posts[0].start].kind):
         return
     texts, places, long = Counter[str](), Counter[int](), set[int]()
     said = [[boxes[at] for at in post if not boxes[at].tag] for post in posts]
@@ -127,9 +126,3 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
 def _folded(run: Box) -> str:
     """Return the text of a run; sentences that differ in numbers alone are not the same."""
     return run.text if run.letters >= SENTENCE else _NO_LETTERS.sub(" ", run.text.lower())
-
-
-def _name(box: Box) -> str:
-    """Return the first word of the class; the others, as of WordPress, say less."""
-    said = "" if box.node is None else box.node.attributes.get("class") or ""
-    return next(iter(said[:_LONGEST_NAME].split()), "")

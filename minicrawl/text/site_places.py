@@ -57,7 +57,7 @@ def learned(pages: Sequence[str]) -> SitePlaces:
 
 def _outline(markup: str) -> list[Box]:
     """Return the boxes of a page without their nodes and pieces, which would fill the memory."""
-    boxes, no_pieces = read(markup).boxes, list[tuple[str, Inline]]()
+    (boxes, _), no_pieces = read(markup), list[tuple[str, Inline]]()
     for box in boxes:
         box.node, box.pieces = None, no_pieces
     return boxes

@@ -182,8 +182,8 @@ def test_text_marked_as_the_article_is_the_main_text() -> None:
     assert lines(f"<div><p>{OTHER}</div>{marked}") == [SENTENCE] * 4
 
 
-def test_what_a_script_or_a_click_shows_is_not_hidden() -> None:
-    for attributes in ("id=S:0", "class=accordion-item", "class=faq", "role=tabpanel"):
+def test_what_a_click_shows_is_not_hidden() -> None:
+    for attributes in ("class=accordion-item", "class=faq", "role=tabpanel"):
         assert THIRD in lines(article(f"<div {attributes} hidden><p>{THIRD}</div>"))[2:]
 
 
@@ -355,7 +355,7 @@ PIECES = st.one_of(
 
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_a_box_is_followed_by_all_boxes_inside_it(markup: str) -> None:
-    boxes = read(markup).boxes
+    boxes = read(markup)[0]
     for at, box in enumerate(boxes):
         assert boxes[at : at + box.size] == list(preorder(box))
 
