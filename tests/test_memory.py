@@ -168,7 +168,8 @@ def test_searches_are_rare_until_the_last_crawl_has_ended_or_failed() -> None:
         with pytest.raises(ZeroDivisionError), search.during_a_crawl():
             _ = 1 / 0
         assert gc.get_threshold() == GC_THRESHOLDS != before
-    assert gc.get_threshold() == before
+        assert gc.get_freeze_count()
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
 # ---------------------------------------------------------------- measures

@@ -2,8 +2,8 @@
 
 Python looks for reference cycles among all objects after every few hundred new ones. A crawl
 makes hardly any, and a search stalled it for 200 ms at a million URLs: a fifth of the time of a
-settlement. So searches are rare while a crawl runs, and connections must leave no cycles. In a
-worker nearly all objects are those of loaded modules: once they are exempted, a search is quick.
+settlement. So searches are rare while a crawl runs, and connections must leave no cycles. A crawl
+and a worker begin with little but the objects of loaded modules, which are exempted from searches.
 A search before exempting them was rejected: modules make hardly any cycles, and it would take
 longer than to load most of them.
 """
@@ -12,10 +12,10 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-GC_THRESHOLDS = 2_000, 10, 5_000
+GC_THRESHOLDS = 10_000, 5, 2_000
 """Thresholds: new objects, searches among young objects, searches among older ones."""
 _IN_A_WORKER = 2_000, 5, 5
-_WHILE_LOADING = 20_000
+_WHILE_LOADING = 200_000
 
 
 class RareGarbageCollection:
@@ -27,13 +27,14 @@ class RareGarbageCollection:
 
     @contextmanager
     def during_a_crawl(self) -> Iterator[None]:
-        """Make searches rare.
+        """Make searches rare, and exempt the present objects.
 
-        The last crawl that ends restores the thresholds that the first one found.
+        The last crawl that ends undoes both.
         """
         if not self._crawls:
             self._former = gc.get_threshold()
             gc.set_threshold(*GC_THRESHOLDS)
+            gc.freeze()
         self._crawls += 1
         try:
             yield
@@ -41,6 +42,7 @@ class RareGarbageCollection:
             self._crawls -= 1
             if not self._crawls:
                 gc.set_threshold(*self._former)
+                gc.unfreeze()
 
 
 RARE_GARBAGE_COLLECTION = RareGarbageCollection()
