@@ -88,8 +88,7 @@ def refine(
         if to is not None and to.exists():
             raise UsageError(f"--to {to}: the file exists, and is not overwritten")
         spending_of = partial(tables.spending, connection)
-        by_siblings = tables.strategy(connection) == "siblings"
-        frontier = load_frontier(connection, terms, spending_of, siblings=by_siblings)
+        frontier = load_frontier(connection, terms, spending_of)
         verify(frontier, connection)
         if (flow := cash_flow(frontier, connection, goes_on)) is None:
             return None
