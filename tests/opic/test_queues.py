@@ -355,6 +355,18 @@ def test_a_candidate_whose_key_falls_below_the_floor_is_dropped() -> None:
     assert taken == [*range(197, -1, -1), 198]
 
 
+@pytest.mark.parametrize("large", [4, 1000])
+def test_pages_of_a_host_that_grow_are_taken_in_their_turn(large: int) -> None:
+    world, rng = World(large=large), Random(1)
+    pages = world.birth(0, [rng.randrange(9) for _ in range(200)])
+    for _ in pages:
+        for page in rng.choices(pages, k=3):
+            world.grow(page, rng.randrange(5))
+        expected = world.truth()
+        assert world.take() == expected
+        world.resume(0)
+
+
 def test_new_hosts_come_last_until_importance_is_looked_up_again() -> None:
     sites = World(importance=[1.0])
     sites.birth(0, [1, 2, 3])
