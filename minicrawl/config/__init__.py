@@ -1,14 +1,14 @@
 """Settings: frozen values in parts, so that each package gets only what it needs.
 
-parts        all settings: fields of the parts, each with default, kind, help and names
+parts          all settings: fields of the parts, each with default, kind, help and names
 host_settings  values for one host, or for all below a domain
-declaration  how a field declares a setting, and which values of a stranger are weaker
-table        the settings of all parts, by section and by name
-values       kinds of values: parsing and validation
-sources      flags, environment, minicrawl.toml and stores, as raw values with their places
-removed      settings of former versions, and what replaces them
-settings     effective settings: `Settings`, `load`
-writing      settings as TOML, as JSON and as text, with origins
+declaration    how a field declares a setting, and which values of a stranger are weaker
+table          the settings of all parts, by section and by name
+values         kinds of values: parsing and validation
+sources        flags, environment, minicrawl.toml and stores, as raw values with their places
+removed        settings of former versions, and what replaces them
+settings       effective settings: `Settings`, `load`
+writing        settings as TOML, as JSON and as text, with origins
 
 To add a setting, add a field to `parts`, and run `python -m tests.reference --write`: it writes the
 reference, and `arguments.pyi`, which tells type checkers the arguments of `Settings.of`.

@@ -1,13 +1,14 @@
 """Link graphs: in memory, from text, and synthetic. Pure arithmetic, no I/O.
 
-csr             directed graphs as compressed sparse rows
-named_graph     graphs with named nodes; their subgraphs
-link_builder    builders that take links in any order, or row by row
-products        products of the adjacency matrix with vectors
-distances       breadth-first levels; diameter and mean distance, exact or sampled
-hyperball       distances by HyperBall
-degrees         degree distributions and their power law
-outline         summary of a graph: components, distances, degrees
-growing         the outline of a graph that grows, updated by each edge or batch
-lists           lists of links as text, and their formats
+csr                 directed graphs as compressed sparse rows
+named_graph         graphs with named nodes; their subgraphs
+link_builder        builders that take links in any order, or row by row
+products            products of the adjacency matrix with vectors
+distances           breadth-first levels; diameter and mean distance, exact or sampled
+hyperball           distances by HyperBall
+degrees             degree distributions and their power law
+outline             summary of a graph: components, distances, degrees
+all_distances       distances of a growing graph, updated by each edge
+growing_components  strong components of a growing graph, updated by each edge
+lists               lists of links as text, and their formats
 """

@@ -8,8 +8,8 @@ components   Links that come merge components: only links between components are
              that go split the component that both their ends are in, if anything: that component
              is taken apart and merged again, and all others stay.
 distances    With `most_exact`, for graphs small enough for a matrix of all distances. Links that
-             come shorten by A2 (`graph.growing`). For links that go, the affected sources are found
-             as by Ramalingam and Reps ("An incremental algorithm for a generalization of the
+             come shorten by A2 (`graph.all_distances`). For links that go, the affected sources are
+             found as by Ramalingam and Reps ("An incremental algorithm for a generalization of the
              shortest-path problem", 1996): a source keeps its distances if the head of each lost
              link still has a link from a node that is one step nearer to the source. The distances
              of the others are searched again. The same holds backwards for targets, and the fewer
@@ -28,10 +28,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.all_distances import CountedA2
 from minicrawl.graph.cohesion import Cohesion, DynamicCohesion
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import FAR, Extent, matrix_rows
-from minicrawl.graph.growing import CountedA2
 from minicrawl.graph.named_graph import with_pages
 from minicrawl.graph.neighbours import BITS, Keys, are_among
 from minicrawl.graph.outline import Connections, Outline, numbered, outline_of, strong, weak

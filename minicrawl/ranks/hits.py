@@ -1,7 +1,49 @@
 """HITS: hubs, and the authorities they link to (Kleinberg, 1998).
 
-HITS is the first pair of singular vectors. Two variants are stable under small changes of a graph.
-The base set of a query is what the rank is computed on.
+Good hubs link to good authorities, good authorities are linked to by good hubs.
+
+    a = Aᵀ h    the authority of a page is the sum of the hub values of the pages that link to it
+    h = A a     the hub value of a page is the sum of the authorities of the pages it links to
+
+Each iteration computes a, then h from the new a, both normalised to length 1. If all hubs are
+equal at first, the iterations converge to the projection of this start on the leading
+eigenvectors of AᵀA and AAᵀ. Each one multiplies the error by the ratio of the two largest
+eigenvalues. Scores are shares that sum to 1; normalised to length 1, they are the values of the
+literature. Without links, all nodes are equal.
+
+hits        The limit, in fewer steps and with the bound derived above.
+textbook    A fixed number of iterations. The distance from the limit is unknown: small changes of
+            the scores prove nothing.
+
+HITS gives everything to the first eigenvector. If the second eigenvalue is nearly as large, a few
+links decide which of two communities gets it all. Two variants are stable (Ng, Zheng, Jordan,
+2001):
+
+randomised  A surfer goes forward along a link, then back along one, and so on. Before each move
+            it restarts anywhere with probability ε, and also if there is no link to follow.
+            The authority of a page is the probability that the surfer is there after a move
+            forward, the hub value after a move back:
+
+    a = ε/n + (1 − ε) (h, split among the links of each hub; evenly over all nodes without links)
+    h = the same from a, against the links
+
+            The contraction of two moves is (1 − ε)², which gives the bound of the power method.
+            The bound of hubs is smaller by another factor 1 − ε.
+subspace    The first K eigenvectors count, each weighted by the square of its eigenvalue λ:
+
+    a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
+
+            The sine of the angle between the computed space and that of the first K eigenvectors
+            is at most residual / gap (Davis and Kahan), if the deflation is exact.
+            Shares differ by at most 16 √K times this sine, over Σ λ_i² / λ_1². If the K-th
+            eigenvalue equals the next one, the K-th vector is not unique, and no bound is given.
+            If K exceeds the rank of A, all eigenvectors count. Later eigenvalues are closer
+            together, so each vector takes more steps and adds less: K is at most 100.
+
+Base set: a root set, the pages it links to, and some pages that link to it. Kleinberg (1998)
+takes the 200 best results of a search and at most 50 pages that link to each, so that a page with
+half the web linking to it does not add half the web. The paper leaves open which 50: here they
+are the first ones of the graph. A base set has all links between its nodes.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,52 +62,6 @@ from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.guards import first_of_each
 from minicrawl.ranks.scores import FURTHEST, PowerMethod, Scores
 from minicrawl.ranks.singular_vectors import ROUNDING, Pair, pair, pairs, scores, unit
-
-# HITS: good hubs link to good authorities, good authorities are linked to by good hubs.
-#
-#     a = Aᵀ h    the authority of a page is the sum of the hub values of the pages that link to it
-#     h = A a     the hub value of a page is the sum of the authorities of the pages it links to
-#
-# Each iteration computes a, then h from the new a, both normalised to length 1. If all hubs are
-# equal at first, the iterations converge to the projection of this start on the leading
-# eigenvectors of AᵀA and AAᵀ. Each one multiplies the error by the ratio of the two largest
-# eigenvalues. Scores are shares that sum to 1; normalised to length 1, they are the values of the
-# literature. Without links, all nodes are equal.
-#
-# hits        The limit, in fewer steps and with the bound derived above.
-# textbook    A fixed number of iterations. The distance from the limit is unknown: small changes of
-#             the scores prove nothing.
-#
-# HITS gives everything to the first eigenvector. If the second eigenvalue is nearly as large, a few
-# links decide which of two communities gets it all. Two variants are stable (Ng, Zheng, Jordan,
-# 2001):
-#
-# randomised  A surfer goes forward along a link, then back along one, and so on. Before each move
-#             it restarts anywhere with probability ε, and also if there is no link to follow.
-#             The authority of a page is the probability that the surfer is there after a move
-#             forward, the hub value after a move back:
-#
-#     a = ε/n + (1 − ε) (h, split among the links of each hub; evenly over all nodes without links)
-#     h = the same from a, against the links
-#
-#             The contraction of two moves is (1 − ε)², which gives the bound of the power method.
-#             The bound of hubs is smaller by another factor 1 − ε.
-# subspace    The first K eigenvectors count, each weighted by the square of its eigenvalue λ:
-#
-#     a_j = Σ λ_i² x_ij²,  h_j = Σ λ_i² y_ij²
-#
-#             The sine of the angle between the computed space and that of the first K eigenvectors
-#             is at most residual / gap (Davis and Kahan), if the deflation is exact.
-#             Shares differ by at most 16 √K times this sine, over Σ λ_i² / λ_1². If the K-th
-#             eigenvalue equals the next one, the K-th vector is not unique, and no bound is given.
-#             If K exceeds the rank of A, all eigenvectors count. Later eigenvalues are closer
-#             together, so each vector takes more steps and adds less: K is at most 100.
-#
-# Base set: a root set, the pages it links to, and some pages that link to it. Kleinberg (1998)
-# takes the 200 best results of a search and at most 50 pages that link to each, so that a page with
-# half the web linking to it does not add half the web. The paper leaves open which 50: here they
-# are the first ones of the graph. A base set has all links between its nodes.
-
 
 TOLERANCE = 1e-8
 """Default tolerance of the error, summed over all nodes."""

@@ -1,6 +1,22 @@
 """PageRank: the limit of a random walk that follows links and sometimes jumps (Brin, Page, 1998).
 
-The walk G and its contraction κ are defined under `walk`.
+A step of the walk passes everything on, x -> G x, and nothing is lost:
+
+    (G x)_j = Σ x_i s_i w_ij / w_i  +  v_j Σ x_i a_i  +  1/n Σ x_i b_i,     s_i + a_i + b_i = 1
+
+w    weights of links; w_i is the sum over the links of node i
+s    share of a node's score for the nodes it links to: the damping c, or 0 without links
+v    targets of jumps, summing to 1
+a    share of a node's score that jumps to v
+b    share of a node's score that is spread over all nodes
+κ    contraction: the largest s. |G x - G y| <= κ |x - y| if x and y have equal sums, with |.| as
+     the sum over all nodes: at least 1 - κ of the score of every node goes the same way, and only
+     the rest can differ. (With uniformly spread dangling mass, b is c.)
+
+So there is one limit x* = G x* of sum 1 if κ < 1, and for x of sum 1
+
+    |x - x*| <= |x - G x| + |G x - G x*| <= |G x - x| + κ |x - x*|
+    |x - x*| <= |G x - x| / (1 - κ)
 
 The power method computes x' = G x (see `scores`). A lazy walk rests half of the time: its step
 x' = (x + G x) / 2 has the same limit, and its contraction (1 + κ) / 2 replaces κ in the bound.
@@ -19,7 +35,7 @@ sweeping      Like gauss-seidel, but in each iteration only nodes whose |r| per 
               much in each iteration.
 
 A lazy walk passes on half of the residual. The methods update r instead of computing it; at the end
-r is recomputed, and they continue if it differs. As r then sums to 0, `walk` gives the bound
+r is recomputed, and they continue if it differs. As r then sums to 0, the bound is
 
     |r| / ((1 - κ) |x|)
 """
@@ -38,26 +54,6 @@ from minicrawl.graph.link_builder import Weights
 from minicrawl.graph.products import Adjacency, AdjacencyBlock, AnyFloats
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.scores import Floats, PowerMethod, Scores, rounding_floor, share_done
-
-# A walk over the links with occasional jumps, whose limit is PageRank or one of its variants.
-#
-# A step passes everything on, x -> G x, and nothing is lost:
-#
-#     (G x)_j = Σ x_i s_i w_ij / w_i  +  v_j Σ x_i a_i  +  1/n Σ x_i b_i,     s_i + a_i + b_i = 1
-#
-# w    weights of links; w_i is the sum over the links of node i
-# s    share of a node's score for the nodes it links to: the damping c, or 0 without links
-# v    targets of jumps, summing to 1
-# a    share of a node's score that jumps to v
-# b    share of a node's score that is spread over all nodes
-# κ    contraction: the largest s. |G x - G y| <= κ |x - y| if x and y have equal sums, with |.| as
-#      the sum over all nodes: at least 1 - κ of the score of every node goes the same way, and only
-#      the rest can differ. (With uniformly spread dangling mass, b is c.)
-#
-# So there is one limit x* = G x* of sum 1 if κ < 1, and for x of sum 1
-#
-#     |x - x*| <= |x - G x| + |G x - G x*| <= |G x - x| + κ |x - x*|
-#     |x - x*| <= |G x - x| / (1 - κ)
 
 
 class Dangling(StrEnum):

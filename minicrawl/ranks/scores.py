@@ -52,18 +52,6 @@ def share_done(error: float, tolerance: float) -> float:
     return float(np.log(error) / np.log(tolerance)) if 0 < tolerance < error < 1 else 0.0
 
 
-# The power method repeats a step until the limit is near enough.
-#
-# κ  contraction: a step multiplies the distance of any two vectors by at most κ, with |.| as the
-#    sum over all nodes. So there is one limit x*, and after a step from x to x'
-#
-#     |x' - x*| <= κ |x - x*| <= κ (|x' - x| + |x' - x*|)
-#     |x' - x*| <= |x' - x| κ / (1 - κ)
-#
-# `floor` covers rounding by 64 ε of what a step passes on. That is far more than was ever observed,
-# but not proven. No bound is then below 64 ε / (1 - κ), and a smaller tolerance is not reached.
-
-
 _ROUNDINGS = 64
 
 
@@ -74,7 +62,18 @@ def rounding_floor(contraction: float, precision: np.dtype[np.floating]) -> floa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerMethod:
-    """Stopping rule, and bounds of the distance of the last vectors from their limits."""
+    """The power method repeats a step until the limit is near enough.
+
+    κ  contraction: a step multiplies the distance of any two vectors by at most κ, with |.| as the
+       sum over all nodes. So there is one limit x*, and after a step from x to x'
+
+        |x' - x*| <= κ |x - x*| <= κ (|x' - x| + |x' - x*|)
+        |x' - x*| <= |x' - x| κ / (1 - κ)
+
+    `floor` covers rounding by 64 ε of what a step passes on. That is far more than was ever
+    observed, but not proven. No bound is then below 64 ε / (1 - κ), and a smaller tolerance is not
+    reached.
+    """
 
     contraction: float
     tolerance: float

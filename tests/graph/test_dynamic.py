@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 from minicrawl.graph import dynamic
+from minicrawl.graph.all_distances import CountedA2
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import matrix_rows
 from minicrawl.graph.dynamic import DynamicGraph, Mask
-from minicrawl.graph.growing import CountedA2
 from minicrawl.graph.outline import Outline, extent, outline
 from tests.graph.graphs import graph_of, networkx_of, nodes_and_links
 from tests.real_graphs import graph_in

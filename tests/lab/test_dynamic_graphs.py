@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR
-from minicrawl.graph.growing import Levels
+from minicrawl.graph.growing_components import Levels
 from minicrawl.lab.dynamic_graphs.by_name import (
     ALGORITHMS,
     AlgorithmKind,

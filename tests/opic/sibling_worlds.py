@@ -13,7 +13,7 @@ from minicrawl.opic.ledger.ledger import Ledger, Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.ledger.plans import dead_end, forward, replay, visit, weighted_visit
 from minicrawl.opic.queues.by_group import ByGroup
-from minicrawl.opic.queues.by_host import ImportanceOfHosts
+from minicrawl.opic.queues.by_site import ImportanceOfHosts
 from minicrawl.opic.siblings.groups import MOST_MEMBERS
 from minicrawl.opic.siblings.siblings import Siblings
 

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from numpy.typing import NDArray
 
 from minicrawl.opic.ledger.ledger import READ, UNREAD
-from minicrawl.opic.queues.by_host import ByHost, BySite
+from minicrawl.opic.queues.by_host import ByHost
+from minicrawl.opic.queues.by_site import BySite
 from minicrawl.opic.queues.candidate_heap import CandidateHeap
 from minicrawl.opic.queues.host_queue import FEWEST, LARGE, EligiblePages
 

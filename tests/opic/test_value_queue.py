@@ -13,7 +13,7 @@ from minicrawl.model import FULL_VALUE
 from minicrawl.opic.importance.expected_value import Levels, ValueEstimate
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.plans import visit
-from minicrawl.opic.queues.by_group import ByValue
+from minicrawl.opic.queues.by_value import ByValue
 from minicrawl.opic.siblings.groups import Pages
 from minicrawl.opic.siblings.values import page_key
 from tests.opic.sibling_worlds import SiblingWorld

@@ -51,7 +51,7 @@ from minicrawl.crawl.schedule.refresh import RefreshScheduler
 from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.opic.queues.by_host import ImportanceOfHosts
+from minicrawl.opic.queues.by_site import ImportanceOfHosts
 from minicrawl.ports import Clock
 from minicrawl.states import State
 from minicrawl.store.records import DocumentRow

@@ -24,7 +24,8 @@ from minicrawl.config import Settings
 from minicrawl.errors import MinicrawlError
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import UNREAD, Ledger, Plan
-from minicrawl.opic.queues.by_host import ByHost, BySite, ImportanceOfHosts
+from minicrawl.opic.queues.by_host import ByHost
+from minicrawl.opic.queues.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.queues.candidate_heap import random_keys
 from minicrawl.opic.queues.host_queue import EligiblePages
 from minicrawl.states import State
@@ -231,7 +232,8 @@ def queue_of(
         return ByKeyAndSite(frontier, order, importance)
     if frontier.siblings is None:
         raise ValueError("the frontier was loaded without siblings")
-    from minicrawl.opic.queues.by_group import ByGroup, ByValue
+    from minicrawl.opic.queues.by_group import ByGroup
+    from minicrawl.opic.queues.by_value import ByValue
 
     if value_weight and frontier.values is not None:
         return ByValue(frontier.siblings, frontier.values, value_weight, importance)

@@ -1,7 +1,7 @@
 """Algorithms for distances and strong components under edge insertions, to compare them.
 
 After every edge the answer is that of the whole graph so far. Edges are only added, and all have
-length 1. A2 and `levels` are those of the product (`graph.growing`, `graph.dynamic`).
+length 1. A2 and `levels` are those of the product (`graph`).
 
 one_matrix           all distances in one matrix, repaired after each edge or batch of edges
 shortest_path_trees  all distances as trees of shortest paths

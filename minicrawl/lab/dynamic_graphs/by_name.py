@@ -10,8 +10,9 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+from minicrawl.graph.all_distances import A2
 from minicrawl.graph.csr import Edge
-from minicrawl.graph.growing import A2, Levels
+from minicrawl.graph.growing_components import Levels
 from minicrawl.lab.dynamic_graphs.one_matrix import A1, A3, A4, A1Loops
 from minicrawl.lab.dynamic_graphs.reachability import BLOCKS, S1, S2, S3, Yellin
 from minicrawl.lab.dynamic_graphs.recomputed import (

@@ -16,9 +16,9 @@ from operator import itemgetter
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.graph.all_distances import no_edges
 from minicrawl.graph.csr import Edge
 from minicrawl.graph.distances import FAR, Distances
-from minicrawl.graph.growing import no_edges
 
 
 class A1:

@@ -19,7 +19,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.graph.growing import UnionFind
+from minicrawl.graph.growing_components import UnionFind
 
 BLOCKS = (8, 16, 32, 64)
 _TYPES = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}

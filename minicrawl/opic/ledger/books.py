@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import Ledger, Plan
-from minicrawl.opic.ledger.plans import disown, forward, receive, send, visit, weighted_visit
+from minicrawl.opic.ledger.plans import forward, visit, weighted_visit
+from minicrawl.opic.ledger.shard_cash import disown, receive, send
 
 
 class StepKind(IntEnum):

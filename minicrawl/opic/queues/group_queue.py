@@ -37,7 +37,8 @@ import numpy as np
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.ledger import UNREAD
-from minicrawl.opic.queues.by_host import ByHost, BySite, ImportanceOfHosts
+from minicrawl.opic.queues.by_host import ByHost
+from minicrawl.opic.queues.by_site import BySite, ImportanceOfHosts
 from minicrawl.opic.queues.eligible_items import EMPTY, LONE, LONE_ITEM, WAITING, EligibleItems
 from minicrawl.opic.queues.host_queue import FEW
 from minicrawl.opic.queues.sibling_members import FEW_MEMBERS, NOBODY, FreeMembers, best_members

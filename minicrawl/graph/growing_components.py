@@ -1,103 +1,28 @@
-"""Distances and strong components of a growing graph: updated after each edge, not recomputed.
+"""Strong components of a growing graph, edge by edge: a bidirectional search within levels.
 
-A2          all distances in one matrix; `CountedA2` also counts the pairs at each distance, and
-            `graph.dynamic` adds what happens when edges go
-Levels      strong components of a sparse graph
-UnionFind   components of edges without direction
+After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
+Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
+section 5.
 
-`minicrawl lab graphs` compares A2 and `Levels` with other algorithms (`lab.dynamic_graphs`).
+Each component has a level, and no edge leads to a lower level. The search backwards follows edges
+within one level only, and gives up at the `limit`th. If it ends before that, it has seen
+everything that could close a cycle on that level. If it reaches the limit, the target is lifted
+above the source. So a component is lifted at most n^(2/3) times, and the total time is
+
+    O(m min(m^(1/2), n^(2/3)))
+
+for m edges, plus the merging: the components of a cycle become one, with the edges of all.
+
+inside    for each component, the components of the same level with an edge to it
+outside   for each component, the components it has an edge to
+
+`minicrawl lab graphs` compares `Levels` with other algorithms (`lab.dynamic_graphs`).
 """
 
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from minicrawl.graph.distances import FAR, Distances, Extent
-
-Pairs = tuple[NDArray[np.intp], ...]
-"""Rows and columns of a part of a matrix, as `np.ix_` returns them."""
-
-# All distances in one matrix, repaired after each edge.
-#
-# A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
-# reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m).
-#
-# A2 checks only nodes whose distance to t falls, against nodes whose distance from s falls. Every
-# pair that gets closer is made of these: a shorter way from n to m through (s, t) is also a shorter
-# way from n to t and from s to m. O(n^2) for each edge; an edge that shortens nothing costs O(n).
-
-
-def no_edges(nodes: int) -> Distances:
-    """Return the distances of a graph without edges: 0 from a node to itself, else far."""
-    distances = np.full((nodes, nodes), FAR, dtype=np.uint16)
-    np.fill_diagonal(distances, 0)
-    return distances
-
-
-class A2:
-    """Matrix of all distances, repaired where the new edge can bring pairs closer."""
-
-    def __init__(self, nodes: int) -> None:
-        self.distances = no_edges(nodes)
-
-    def add(self, source: int, target: int) -> None:
-        distances = self.distances
-        if source != target and distances[source, target] != 1:
-            shorter = distances[target] + 1
-            ends = np.flatnonzero(shorter < distances[source])
-            begins = np.flatnonzero(distances[:, source] + 1 < distances[:, target])
-            ways = distances[begins, source][:, None] + shorter[ends]
-            self._lower(np.ix_(begins, ends), ways)
-
-    def _lower(self, pairs: Pairs, ways: Distances) -> None:
-        """Lower the distances of these pairs to at most those of the new ways."""
-        self.distances[pairs] = np.minimum(self.distances[pairs], ways)
-
-
-class CountedA2(A2):
-    """A2 that also counts the pairs at each distance."""
-
-    def __init__(self, nodes: int) -> None:
-        super().__init__(nodes)
-        self._pairs = np.zeros(FAR + 1, dtype=np.int64)
-
-    def extent(self) -> Extent:
-        """Return the largest distance and the mean distance."""
-        pairs = self._pairs[:FAR]
-        count, total = int(pairs.sum()), int(pairs @ np.arange(FAR))
-        longest = int(np.flatnonzero(pairs).max(initial=0))
-        return Extent(longest, total / count if count else None, count, is_exact=True)
-
-    def _lower(self, pairs: Pairs, ways: Distances) -> None:
-        former = self.distances[pairs]
-        super()._lower(pairs, ways)
-        self.count(former, self.distances[pairs])
-
-    def count(self, former: Distances, now: Distances) -> None:
-        changed = now != former
-        for sign, distances in ((-1, former[changed]), (1, now[changed])):
-            counts = np.bincount(distances)
-            self._pairs[: len(counts)] += sign * counts
-
-
-# Strong components of a sparse graph, edge by edge: a bidirectional search within levels.
-#
-# After "A New Approach to Incremental Cycle Detection and Related Problems" by Bender, Fineman,
-# Gilbert and Tarjan (ACM Transactions on Algorithms 12, 2016), section 2 with the components of
-# section 5.
-#
-# Each component has a level, and no edge leads to a lower level. The search backwards follows edges
-# within one level only, and gives up at the `limit`th. If it ends before that, it has seen
-# everything that could close a cycle on that level. If it reaches the limit, the target is lifted
-# above the source. So a component is lifted at most n^(2/3) times, and the total time is
-#
-#     O(m min(m^(1/2), n^(2/3)))
-#
-# for m edges, plus the merging: the components of a cycle become one, with the edges of all.
-#
-# inside    for each component, the components of the same level with an edge to it
-# outside   for each component, the components it has an edge to
 
 
 class Levels:
