@@ -36,8 +36,8 @@ def write_headers(segment: Path) -> Path:
 
 def headers_between(segments: Segments, begin: int, end: int) -> Iterator[tuple[int, Header]]:
     """Yield places and headers of the intact records between two places, in order."""
-    wanted = range(segment_of(begin), segment_of(end) + 1)
-    numbers = [number for number in segments.numbers() if number in wanted]
+    first_segment, last_segment = segment_of(begin), segment_of(end)
+    numbers = [n for n in segments.numbers() if first_segment <= n <= last_segment]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for at in range(0, len(numbers), _AT_ONCE):
             block = numbers[at : at + _AT_ONCE]

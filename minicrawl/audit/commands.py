@@ -153,7 +153,7 @@ def audit(
 
 def _fails(fail_on: Sequence[str], audit: SiteAudit, change: AuditChange | None) -> bool:
     """Return True if there is an issue that the user does not accept."""
-    kinds = {one.check.severity for one in audit.found if one.count}
+    kinds = {one.check.severity for one in audit.findings if one.count}
     kinds |= {"warning"} if "error" in kinds else set()  # an error is worse
     kinds |= {"new"} if change is not None and change.counts["new"] else set()
     return not kinds.isdisjoint(fail_on)
@@ -169,7 +169,7 @@ def _show_causes(audit: SiteAudit, count: int) -> None:
         click.echo(f"{counted(number - len(rows), 'more cause')}: --n 0 shows all")
     click.echo(
         f"found {counted(number, 'cause')} of {counted(len(counts), 'issue')}, "
-        f"checked {len(audit.found)}, read {counted(audit.read, 'page')}"
+        f"checked {len(audit.findings)}, read {counted(audit.read, 'page')}"
     )
     _tell_skipped(audit)
 
@@ -180,7 +180,7 @@ def _show_pages(audit: SiteAudit, count: int) -> None:
         for page in audit.pages(count)
     ]
     show_list(("importance", "value", "url"), lines, texts=1)
-    left = sum(max(one.count - count, 0) for one in audit.found) if count else 0
+    left = sum(max(one.count - count, 0) for one in audit.findings) if count else 0
     if left:
         click.echo(f"{counted(left, 'more page')}: --n 0 shows all")
     _tell_skipped(audit)

@@ -120,7 +120,7 @@ class SiteAudit:
     """Result of an audit: issues found, and checks that could not run."""
 
     site: AuditedSite
-    found: Sequence[IssueFinding]
+    findings: Sequence[IssueFinding]
     skipped: Sequence[tuple[str, str]]
     """Names of checks that could not run, each with the reason."""
     partial: Sequence[tuple[str, str]]
@@ -134,13 +134,13 @@ class SiteAudit:
         """Return the table: worst and most frequent first, without issues that no page has."""
         return issue_table(
             self.site.seen,
-            [(one.check, one.count, one.first) for one in self.found if one.first is not None],
+            [(one.check, one.count, one.first) for one in self.findings if one.first is not None],
         )
 
     def table(self, count: int = 0) -> AuditTable:
         """Return the first `count` causes; 0 is all."""
         counts, rows = Counter[str](), list[tuple[Any, ...]]()
-        for order, finding in enumerate(self.found):
+        for order, finding in enumerate(self.findings):
             check, severity = finding.check, SEVERITIES.index(finding.check.severity)
             for causes in check.by.group(self.site, finding.pages) if finding.count else ():
                 counts[check.name] += len(causes.pages)
@@ -173,7 +173,7 @@ class SiteAudit:
 
     def pages(self, count: int = 0) -> Iterator[IssuePage]:
         """Yield the pages of all issues, at most `count` of each; 0 is all."""
-        for finding in self.found:
+        for finding in self.findings:
             check, pages = finding.check, finding.pages[: count or None]
             for start in range(0, len(pages), _PAGES_AT_ONCE):
                 block = pages[start : start + _PAGES_AT_ONCE]
@@ -182,11 +182,11 @@ class SiteAudit:
 
     def since(self, earlier: "Earlier") -> "AuditChange":
         """Compare with an earlier result; issues that it did not check are neither new nor open."""
-        compared = [one for one in self.found if one.check.name in earlier.pages]
+        compared = [one for one in self.findings if one.check.name in earlier.pages]
         changes = [one.since(earlier.pages[one.check.name]) for one in compared]
         new, fixed = ([change[at] for change in changes] for at in (0, 1))
         still = sum(one.count for one in compared) - sum(one.count for one in new)
-        audits = replace(self, found=new), replace(self, found=fixed)
+        audits = replace(self, findings=new), replace(self, findings=fixed)
         return AuditChange(earlier.of, *audits, still, earlier.gone)
 
 
@@ -214,7 +214,7 @@ class AuditChange(NamedTuple):
     @property
     def counts(self) -> dict[str, int]:
         """Number of pages of issues that are new, open and fixed."""
-        new, fixed = (sum(one.count for one in audit.found) for audit in (self.new, self.fixed))
+        new, fixed = (sum(one.count for one in audit.findings) for audit in (self.new, self.fixed))
         return {"new": new, "open": self.still, "fixed": fixed + self.gone}
 
 
@@ -327,7 +327,7 @@ def keep_and_compare(audit: SiteAudit) -> AuditChange | None:
     """Keep the result of all checks, and compare it with that for the crawl before, if any."""
     snapshot = audit.site.seen
     crawl = tables.last_run(snapshot.connection)
-    bits = ((one.check.name, np.packbits(audit.site.of(one.pages))) for one in audit.found)
+    bits = ((one.check.name, np.packbits(audit.site.of(one.pages))) for one in audit.findings)
     keep_audit(snapshot.path, snapshot.connection, crawl, bits)
     earlier = earlier_audit(snapshot.path, snapshot.connection, crawl)
     if earlier is None:
@@ -361,7 +361,7 @@ def as_document(audit: SiteAudit, change: AuditChange | None, count: int = 0) ->
 
 def read_baseline(baseline: Path, audit: SiteAudit) -> Earlier:
     """Return the result in a document of an earlier audit, perhaps of another store of the site."""
-    keys: dict[str, list[int]] = {one.check.name: [] for one in audit.found}
+    keys: dict[str, list[int]] = {one.check.name: [] for one in audit.findings}
     try:
         document = json.loads(baseline.read_bytes())
         if document["format"] != _FORMAT:

@@ -43,7 +43,7 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
         True,
         list(_tiles(audit, issues, counts, change)),
     )
-    means = f"{len(audit.found)} kinds of issues were checked"
+    means = f"{len(audit.findings)} kinds of issues were checked"
     if audit.partial:
         means += f", {len(audit.partial)} of them in part ({_reasons(audit.partial)})"
     if audit.skipped:
@@ -61,7 +61,7 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
         (page.issue, page.url, page.title, "" if page.value is None else f"{page.value:.12g}")
         for page in audit.pages(_SHOWN_OF_AN_ISSUE)
     ]
-    total = sum(one.count for one in audit.found)
+    total = sum(one.count for one in audit.findings)
     names = ("issue", "url", "title", "value")
     means = f"The most important {_SHOWN_OF_AN_ISSUE} pages of each issue."
     yield ReportSection("Pages with issues", means, names, pages, total)
@@ -83,7 +83,7 @@ def _tiles(
 ) -> Iterator[Tile]:
     """Yield the state of the site in figures."""
     has_error = audit.site.none()
-    for finding in audit.found:
+    for finding in audit.findings:
         if finding.check.severity == ERROR:
             has_error[finding.pages] = True
     was_read = audit.site.own & audit.site.was_read

@@ -129,7 +129,7 @@ class HeldAudit:
     renewal: Renewal
     read: int
     issues: "Sequence[Issue]"
-    found: "Sequence[IssueFinding]"
+    findings: "Sequence[IssueFinding]"
     values: Mapping[str, NDArray[Any]]
     """Numbers that checks show, by name of the check, for its pages by rank."""
     host_of: NDArray[np.uint32]
@@ -144,12 +144,12 @@ class HeldAudit:
         with renewal.making(), audited(store) as audit:
             values = {
                 finding.check.name: finding.check.by.shows(audit.site)[finding.pages]
-                for finding in audit.found
+                for finding in audit.findings
                 if finding.check.by.shows is not None
             }
             host_of = audit.site.seen.host_of[audit.site.seen.best]
             issues, skipped = audit.issues(), [*audit.skipped, *audit.partial]
-            return cls(renewal, audit.read, issues, audit.found, values, host_of, skipped)
+            return cls(renewal, audit.read, issues, audit.findings, values, host_of, skipped)
 
     def rows(
         self, snapshot: Snapshot, issue: str | None, host: str | None, count: int
@@ -163,7 +163,9 @@ class HeldAudit:
         if host is not None:
             ranks = np.flatnonzero(np.isin(self.host_of, hosts_named(snapshot, host)))
         if issue is None:
-            present = ((finding, finding.among(ranks)) for finding in self.found if finding.count)
+            present = (
+                (finding, finding.among(ranks)) for finding in self.findings if finding.count
+            )
             table = [
                 (finding.check, len(own), int(finding.by_importance[own[0]]))
                 for finding, own in present
@@ -172,7 +174,7 @@ class HeldAudit:
             return issue_table(snapshot, table)
         return [
             row
-            for finding in self.found
+            for finding in self.findings
             if finding.check.name == issue
             for row in self._pages(snapshot, finding, finding.among(ranks)[:count])
         ]

@@ -26,7 +26,7 @@ LONGEST_JUDGED, _LITTLE_JUDGED = 100_000, 2_000
 _MEANINGLESS = {"http", "https", "www", "html", "htm", "php", "index"}
 
 
-class Entry(NamedTuple):
+class PageEntry(NamedTuple):
     """Page in the index. One that was never read has only a URL and anchors."""
 
     page: int
@@ -48,13 +48,13 @@ class Entry(NamedTuple):
 class StoredEntry:
     """Entry as stored in the index, decoded on demand."""
 
-    def __init__(self, about: Entry, body: bytes, repeated: bytes, compared: bytes) -> None:
+    def __init__(self, about: PageEntry, body: bytes, repeated: bytes, compared: bytes) -> None:
         """`about` has no texts; `compared` is empty if it is the lower case of both."""
         self.about = about
         self._body, self._repeated, self._compared = body, repeated, compared
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> PageEntry:
         body, repeated = (text.decode("utf-8", "replace") for text in (self._body, self._repeated))
         return self.about._replace(body=body, repeated=repeated)
 
@@ -92,7 +92,7 @@ class StoredEntry:
         return parts | {"body": self._compared or self.written.lower()}
 
 
-def packed(entry: Entry) -> bytes:
+def packed(entry: PageEntry) -> bytes:
     """Return the entry in the format of the index."""
     body, repeated = (
         whole(text[:_LONGEST_SHOWN]).encode() for text in (entry.body, entry.repeated)
@@ -112,7 +112,7 @@ def unpacked(content: bytes) -> StoredEntry:
     for length in lengths:
         pieces.append(content[at : at + length])
         at += length
-    about = Entry(*json.loads(pieces[0]))  # an earlier version had fewer fields
+    about = PageEntry(*json.loads(pieces[0]))  # an earlier version had fewer fields
     about = about._replace(
         headings=tuple(about.headings),
         anchors=tuple(about.anchors),

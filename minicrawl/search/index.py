@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.search.entries import (
-    Entry,
+    PageEntry,
     StoredEntry,
     host_of,
     packed,
@@ -151,7 +151,7 @@ class SearchIndex:
         with index_errors(self._folder):
             self._writer = self._index.writer(_HEAP_BYTES, 1)
 
-    def replace(self, entry: Entry, words: str | None = None) -> None:
+    def replace(self, entry: PageEntry, words: str | None = None) -> None:
         """Add or replace a page. `words` are those of its body, if already known."""
         self.remove(entry.page)
         words = indexed(entry.body) if words is None else words
@@ -185,7 +185,7 @@ class SearchIndex:
         assert self._writer is not None, "write() comes first"
         return self._writer
 
-    def entry(self, page: int) -> Entry | None:
+    def entry(self, page: int) -> PageEntry | None:
         import tantivy
 
         query = tantivy.Query.term_query(self._schema, "page", page)
@@ -381,7 +381,7 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-def _document(entry: Entry, words: str) -> tantivy.Document:
+def _document(entry: PageEntry, words: str) -> tantivy.Document:
     import tantivy
 
     document = tantivy.Document()
@@ -396,7 +396,7 @@ def _document(entry: Entry, words: str) -> tantivy.Document:
     return document
 
 
-def _fields(entry: Entry, words: str) -> Iterator[tuple[str, str]]:
+def _fields(entry: PageEntry, words: str) -> Iterator[tuple[str, str]]:
     """Yield the text fields; a page that was never read has few of them."""
     yield "site", " ".join(sites_in(entry.url))
     yield "host", host_of(entry.url)

@@ -23,7 +23,7 @@ from minicrawl.report.near_duplicates import (
     NO_NEAR_DUPLICATES,
     kept_near_duplicates,
 )
-from minicrawl.search.entries import Entry, StoredEntry
+from minicrawl.search.entries import PageEntry, StoredEntry
 from minicrawl.search.importance_file import IMPORTANCE, Floats, importance_in
 from minicrawl.search.index import CANDIDATES, FOLDER, WITH_ALL, Counts, Hit, SearchIndex
 from minicrawl.search.ranking import Forms, RankingWeights, Score, Sought, judged
@@ -53,7 +53,7 @@ Scoring = Callable[[Query], Floats]
 
 
 class Result(NamedTuple):
-    entry: Entry
+    entry: PageEntry
     importance: float
     """Share of all importance."""
     score: Score
@@ -155,7 +155,7 @@ class Finder:
             counts=self._index.counts(self._with_synonyms(query)) if request.counts else None,
         )
 
-    def all_pages(self) -> Iterator[tuple[Entry, float]]:
+    def all_pages(self) -> Iterator[tuple[PageEntry, float]]:
         """Yield each page that was read, with its importance relative to the average."""
         for stored in self._index.read_pages():
             yield stored.entry, float(_value_of(self._importance, stored.about.page))
@@ -217,7 +217,7 @@ class Finder:
         return self._pins.get(" ".join(query.words), ()) if query.is_plain else ()
 
     def _result(
-        self, entry: Entry, score: Score, query: Query, folded: int, *, is_pinned: bool = False
+        self, entry: PageEntry, score: Score, query: Query, folded: int, *, is_pinned: bool = False
     ) -> Result:
         language = entry.language.partition("-")[0].lower()
         forms = chain.from_iterable(self._forms_in(query, language))

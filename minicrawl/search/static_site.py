@@ -38,7 +38,7 @@ from pathlib import Path
 
 from minicrawl.errors import UsageError
 from minicrawl.ports import Progress, unreported
-from minicrawl.search.entries import Entry, file_name, sites_in, words_of_url
+from minicrawl.search.entries import PageEntry, file_name, sites_in, words_of_url
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.index_queries import TEXTS, FieldWeights
 from minicrawl.search.indexing.index_folder import Completeness
@@ -159,7 +159,7 @@ class _Scorer:
     def number_of_words(self) -> int:
         return len(self._places)
 
-    def add(self, number: int, entry: Entry) -> None:
+    def add(self, number: int, entry: PageEntry) -> None:
         title, body = words_of(entry.own_title), words_of(entry.body[:_LONGEST_TEXT])
         headings = words_of("\n".join(entry.headings))
         file = set(words_of(file_name(entry.url)))
@@ -280,7 +280,7 @@ def _files(
         yield of_file
 
 
-def _facets(entries: Sequence[Entry]) -> dict[str, dict[str, list[int]]]:
+def _facets(entries: Sequence[PageEntry]) -> dict[str, dict[str, list[int]]]:
     """Return the pages of each value that a filter may name, and the day of each page."""
     facets = {name: defaultdict[str, list[int]](list) for name in ("site", "lang", "type", "year")}
     days = list[int]()

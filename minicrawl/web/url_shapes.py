@@ -33,19 +33,15 @@ MOST_PARAMETERS = 32
 def shape(target: str) -> str:
     path, question, query = target.partition("?")
     folder, _, name = path.rpartition("/")
+    last = "*"
+    if not _is_token(name):  # its extension stays, its words become one letter
+        name = name[-_LONGEST_NAME:]
+        stem, dot, ending = name.rpartition(".")
+        if not stem or len(ending) > _LONGEST_ENDING:
+            stem, dot, ending = name, "", ""
+        last = _without_numbers(_WORD.sub("a", stem)) + dot + ending
     keys = "&".join(sorted(set(map(_key, query.split("&", MOST_PARAMETERS)[:MOST_PARAMETERS]))))
-    return f"{program(folder)}/{_shape_of_name(name)}{question}{keys}"
-
-
-def _shape_of_name(name: str) -> str:
-    """Return the shape of the last segment: its extension stays, its words become one letter."""
-    if _is_token(name):
-        return "*"
-    name = name[-_LONGEST_NAME:]
-    stem, dot, ending = name.rpartition(".")
-    if not stem or len(ending) > _LONGEST_ENDING:
-        stem, dot, ending = name, "", ""
-    return _without_numbers(_WORD.sub("a", stem)) + dot + ending
+    return f"{program(folder)}/{last}{question}{keys}"
 
 
 def _is_token(segment: str) -> bool:

@@ -89,7 +89,14 @@ def words_of(text: str) -> list[str]:
     words: list[str] = []
     for is_ascii, lines in groupby(_plain_lines(text), str.isascii):
         run = "\n".join(lines)
-        words += _words_of_ascii(run) if is_ascii else _words_of_any(run)
+        if is_ascii:
+            words += _words_of_ascii(run)
+            continue
+        for word in _WORD.findall(run.replace("_", " ")):
+            if word.isascii() and len(word) <= LONGEST:
+                words.append(word.lower())
+            else:
+                words += _words_of_one(word)
     return words
 
 
@@ -110,17 +117,6 @@ def _words_of_ascii(text: str) -> list[str]:
 
 def _parts_of_long(word: str) -> Iterator[str]:
     return (word[place : place + LONGEST] for place in range(0, len(word), LONGEST))
-
-
-def _words_of_any(text: str) -> list[str]:
-    met: list[str] = _WORD.findall(text.replace("_", " "))
-    words: list[str] = []
-    for word in met:
-        if word.isascii() and len(word) <= LONGEST:
-            words.append(word.lower())
-        else:
-            words += _words_of_one(word)
-    return words
 
 
 def comparable(text: str) -> str:
@@ -146,8 +142,14 @@ def spans(text: str) -> Iterator[Span]:
         if word.isascii() or max(word) < _FIRST_OF_RUNS:
             yield Span(begin, match.end(), words_of(word))
             continue
-        for run in _RUN.finditer(word):
-            yield from _spans_of_run(begin + run.start(), run[0])
+        for match_of_run in _RUN.finditer(word):
+            run, start = match_of_run[0], begin + match_of_run.start()
+            if run[0] < _FIRST_OF_RUNS:
+                yield Span(start, start + len(run), words_of(run))
+                continue
+            for place in range(len(run)):
+                pair = run[place : place + 2]
+                yield Span(start + place, start + place + len(pair), words_of(pair)[:1])
 
 
 def is_single_sign(word: str) -> bool:
@@ -159,15 +161,6 @@ def of_phrase(text: str) -> list[str]:
     """Return the words of a phrase whose end may lie within a run of the page."""
     words = words_of(text)
     return words[:-1] if len(words) > 1 and is_single_sign(words[-1]) else words
-
-
-def _spans_of_run(begin: int, run: str) -> Iterator[Span]:
-    if run[0] < _FIRST_OF_RUNS:
-        yield Span(begin, begin + len(run), words_of(run))
-        return
-    for place in range(len(run)):
-        pair = run[place : place + 2]
-        yield Span(begin + place, begin + place + len(pair), words_of(pair)[:1])
 
 
 @lru_cache(1 << 16)

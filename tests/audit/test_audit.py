@@ -41,7 +41,7 @@ def issues(path: Path) -> dict[str, set[str]]:
     """Return the paths of the pages with each issue."""
     with audited(path) as found:
         pages = list(found.pages())
-        names = {one.check.name for one in found.found}
+        names = {one.check.name for one in found.findings}
     assert names | {name for name, _ in found.skipped} == {check.name for check in CHECKS}
     return {
         name: {page.url.removeprefix(HOST) for page in pages if page.issue == name}
@@ -168,7 +168,7 @@ def test_skipped_checks_are_named(tmp_path: Path, keep: str, runs: int) -> None:
         path = crawled(tmp_path / "crawl.db", site, keep=keep, check="none", refresh=1.0)
     with audited(path) as found:
         skipped = {name for name, _ in found.skipped}
-        made = {one.check.name for one in found.found}
+        made = {one.check.name for one in found.findings}
     assert {check.name for check in CHECKS if check.by.needs in ("markup", CHECKED)} <= skipped
     assert "redirect-loop" in made
 
@@ -188,7 +188,7 @@ def test_checks_that_could_not_see_everything_are_named_everywhere(
         assert partial.keys() == {"duplicate-near", *of_images}
         _, section, *_ = report_sections(found.site.seen, lambda _share: None)
         assert f"{len(partial)} of them in part (" in section.means
-        assert not any(one.count for one in found.found if one.check.name == "image-missing")
+        assert not any(one.count for one in found.findings if one.check.name == "image-missing")
     document = as_json(capsys, "audit", "--store", path)
     assert {one["issue"] for one in document["partial"]} == partial.keys()
     assert main(["audit", "--store", str(path), "--out", str(tmp_path / "a.xml")]) == 0

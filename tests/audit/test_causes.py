@@ -94,7 +94,7 @@ def test_new_pages_have_the_causes_of_their_own_links(tmp_path: Path) -> None:
     site = HeldOutSite()
     old, _ = (site.item(links=[f"/kaputt/{number}"]) for number in range(2))
     with audit_of(tmp_path, site, "link-dead") as audit:
-        (finding,) = audit.found
+        (finding,) = audit.findings
         urls = dict(zip(audit.site.urls(finding.pages), finding.pages.tolist(), strict=True))
         known = np.packbits(audit.site.of([urls[HOST + old.path]]))
         change = audit.since(Earlier("before", {"link-dead": known}))

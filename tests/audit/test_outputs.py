@@ -161,7 +161,7 @@ def test_formats_for_ci_have_a_failure_per_issue(store: Path, tmp_path: Path) ->
 def test_names_of_checks_of_packages_are_escaped_in_junit() -> None:
     file, name = BytesIO(), 'say "cheese" & <smile>'
     unused: Any = None  # no page is written
-    audit = SiteAudit(unused, found=[], skipped=[(name, "no pages")], partial=[], read=0)
+    audit = SiteAudit(unused, findings=[], skipped=[(name, "no pages")], partial=[], read=0)
     write_junit(audit, file, None)
     assert [case.get("name") for case in ElementTree.fromstring(file.getvalue())] == [name]
 

@@ -24,7 +24,7 @@ from minicrawl.report.near_duplicates import (
     NearDuplicates,
     kept_near_duplicates,
 )
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.indexing.rounds import bring_up_to_date
 from minicrawl.search.near_duplicates import (
     FEW,
@@ -51,11 +51,11 @@ _AT_ONCE = 1_000
 class Texts(NamedTuple):
     """Pages, and their shingles without those that the site repeats."""
 
-    entries: list[Entry]
+    entries: list[PageEntry]
     left: list[Hashes]
 
 
-def texts_of(entries: Sequence[Entry]) -> Texts:
+def texts_of(entries: Sequence[PageEntry]) -> Texts:
     """Return the pages with their own shingles."""
     by_site: dict[str, list[int]] = defaultdict(list)
     found = [shingles(entry.body) for entry in entries]
@@ -151,7 +151,7 @@ def _signed(bodies: Sequence[str]) -> SignedPages:
     )
 
 
-def _cost(entries: Sequence[Entry]) -> str:
+def _cost(entries: Sequence[PageEntry]) -> str:
     began = time.process_time()
     for entry in entries:
         signature(entry.body)

@@ -23,7 +23,7 @@ import numpy as np
 from minicrawl.app import Crawl
 from minicrawl.config import Settings
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.importance_file import keep_importance
 from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.indexing.rounds import bring_up_to_date
@@ -121,7 +121,7 @@ def crawled(store: Path, count: int, folder: Path) -> Corpus:
     return Corpus(store, entries(origins, set(pages), count // 2), titles(pages, count // 2))
 
 
-def read_entries(store: Path) -> Iterator[Entry]:
+def read_entries(store: Path) -> Iterator[PageEntry]:
     """Yield the read pages of the index, for other engines."""
     index = SearchIndex(search_folder(store) / FOLDER)
     with snapshot(store) as seen:

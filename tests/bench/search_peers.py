@@ -17,7 +17,7 @@ import tantivy
 
 from minicrawl.report.archived.page_versions import kept_pages
 from minicrawl.report.snapshot import snapshot
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 
 _WORD = re.compile(r"\w+")
 _TOP = 10
@@ -31,7 +31,7 @@ _OMEGA_TEMPLATE = (
 Answer = Callable[[str], Sequence[str]]
 
 
-def fts5(entries: Iterable[Entry]) -> Answer:
+def fts5(entries: Iterable[PageEntry]) -> Answer:
     """Return FTS5 with bm25 over title (twice) and text; all words, else any."""
     connection = sqlite3.connect(":memory:")
     connection.execute("CREATE VIRTUAL TABLE pages USING fts5(url UNINDEXED, title, body)")
@@ -50,7 +50,7 @@ def fts5(entries: Iterable[Entry]) -> Answer:
     return answer
 
 
-def tantivy_alone(entries: Iterable[Entry], folder: Path) -> Answer:
+def tantivy_alone(entries: Iterable[PageEntry], folder: Path) -> Answer:
     """Return tantivy with its own analyzer and query parser."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("url", stored=True, tokenizer_name="raw")
@@ -77,7 +77,7 @@ def tantivy_alone(entries: Iterable[Entry], folder: Path) -> Answer:
     return answer
 
 
-def omega(entries: Iterable[Entry], store: Path, folder: Path) -> Answer | None:
+def omega(entries: Iterable[PageEntry], store: Path, folder: Path) -> Answer | None:
     """Return Omega, used as its manual says; all words, else any. None if it is not installed."""
     if which("omindex") is None or not _OMEGA.exists():
         return None

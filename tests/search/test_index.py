@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import StoreError
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.index_queries import FieldWeights
 from minicrawl.search.words.query import parse
@@ -25,12 +25,12 @@ def index(tmp_path: Path) -> SearchIndex:
     return index
 
 
-def page(number: int, body: str = "", **fields: Any) -> Entry:
+def page(number: int, body: str = "", **fields: Any) -> PageEntry:
     given: dict[str, Any] = {"body": body, "at": 1e9} | fields
-    return Entry(number, f"http://www.a.example:81/p{number}", **given)
+    return PageEntry(number, f"http://www.a.example:81/p{number}", **given)
 
 
-def filled(index: SearchIndex, *entries: Entry) -> SearchIndex:
+def filled(index: SearchIndex, *entries: PageEntry) -> SearchIndex:
     for entry in entries:
         index.replace(entry)
     index.commit()
@@ -61,7 +61,7 @@ def test_phrases_exclusions_and_filters_limit_the_results(index: SearchIndex) ->
         index,
         page(1, "free to copy", language="en-gb", title="Sea | The Town", own_title="Sea"),
         page(2, "free copy to museum", language="de"),
-        Entry(3, "http://b.example/sea-side", anchors=("free harbour",)),
+        PageEntry(3, "http://b.example/sea-side", anchors=("free harbour",)),
     )
     assert found(index, '"free to copy"') == [1]
     assert set(found(index, "free -museum")) == {1, 3}

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from minicrawl.search.entries import Entry, packed, unpacked
+from minicrawl.search.entries import PageEntry, packed, unpacked
 from minicrawl.search.indexing.boilerplate import FEWEST, SAMPLE, HostLines, codes_of
 from minicrawl.search.ranking import RankingWeights, Score, Sought, importance_part, judged
 from minicrawl.search.words.query import parse
@@ -14,7 +14,7 @@ WEIGHTS = RankingWeights()
 
 
 def score(words: str, relative: float = 1.0, **fields: Any) -> Score:
-    entry = Entry(1, "http://a.example/", **fields)
+    entry = PageEntry(1, "http://a.example/", **fields)
     sought = Sought(tuple(parse(words).sought), parse(words).written)
     return judged(1.0, unpacked(packed(entry)), sought, relative, WEIGHTS)
 
@@ -52,7 +52,7 @@ def test_share_title_and_exact_are_shares_of_the_query(
 
 
 def test_rare_words_have_a_larger_share() -> None:
-    stored = unpacked(packed(Entry(1, "http://a.example/", title="Sea", own_title="Sea")))
+    stored = unpacked(packed(PageEntry(1, "http://a.example/", title="Sea", own_title="Sea")))
     sought = Sought(("the", "sea"), "the sea", {"the": 1.0, "sea": 9.0})
     found = judged(1.0, stored, sought, 1.0, WEIGHTS)
     assert (found.title, found.share) == pytest.approx((0.9, 0.9))
@@ -85,7 +85,7 @@ def test_words_with_equal_punctuation_and_case_count(query: str, text: str, part
 
 
 def test_an_entry_is_unpacked_unchanged() -> None:
-    entry = Entry(
+    entry = PageEntry(
         7,
         "http://a.example/\u00fc",
         title="Sea\u2014side",

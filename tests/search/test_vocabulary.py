@@ -124,11 +124,13 @@ def test_the_work_of_correcting_does_not_grow_with_the_query() -> None:
 
 def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
-    from minicrawl.search.entries import Entry
+    from minicrawl.search.entries import PageEntry
     from minicrawl.search.searching import Finder, SearchRequest
 
     texts = ["Models of data", "A management command", "A comand"] + ["command"] * 60
-    pages = (Entry(page, f"http://a.example/{page}", body=body) for page, body in enumerate(texts))
+    pages = (
+        PageEntry(page, f"http://a.example/{page}", body=body) for page, body in enumerate(texts)
+    )
     finder = Finder(index_of(tmp_path, pages))
     for typed, instead, suggestion, page in [
         ("mdoels", "models", "", 0),
@@ -143,15 +145,17 @@ def test_a_misspelt_query_has_results_for_the_correction(tmp_path: Path) -> None
 
 def test_a_name_is_found_by_its_file_without_its_signs_and_with_a_mistake(tmp_path: Path) -> None:
     pytest.importorskip("tantivy")
-    from minicrawl.search.entries import Entry
+    from minicrawl.search.entries import PageEntry
     from minicrawl.search.searching import Finder, SearchRequest
 
     pages = [
-        Entry(0, "http://a.example/fs/mount.html", body="mount an overlayfs, an overlayfs"),
-        Entry(1, "http://a.example/fs/overlayfs.html", body="a file system, the overlayfs or so"),
-        Entry(2, "http://a.example/2", body="set CMAKE_BUILD_TYPE to Debug"),
-        Entry(3, "http://a.example/3", body="le typ de cmake, et build"),
-        Entry(4, "http://a.example/4", body="call getElementById or send an e-mail"),
+        PageEntry(0, "http://a.example/fs/mount.html", body="mount an overlayfs, an overlayfs"),
+        PageEntry(
+            1, "http://a.example/fs/overlayfs.html", body="a file system, the overlayfs or so"
+        ),
+        PageEntry(2, "http://a.example/2", body="set CMAKE_BUILD_TYPE to Debug"),
+        PageEntry(3, "http://a.example/3", body="le typ de cmake, et build"),
+        PageEntry(4, "http://a.example/4", body="call getElementById or send an e-mail"),
     ]
     finder = Finder(index_of(tmp_path, pages))
     for typed, instead, page in [

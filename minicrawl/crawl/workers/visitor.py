@@ -116,10 +116,8 @@ class Visitor:
         """Set up; what takes at most `enough_s` is parsed here."""
         self.fetch, self.locate = fetcher.fetch, fetcher.locate
         self._parser = PageParser(config.parse_options, MOST_READING_S, enough_s, config.politeness)
-        self.parse_rules, self.parse_in_child = (
-            self._parser.parse_rules,
-            self._parser.parse_in_child,
-        )
+        self.parse_rules = self._parser.parse_rules
+        self.parse_in_child = self._parser.parse_in_child
         self.parse_remotely = self._parser.parse_remotely
         self._returned_bytes = config.returned_bytes
         self._rounds = LoopRounds()

@@ -33,7 +33,7 @@ _Pending = tuple[str, asyncio.AbstractEventLoop, asyncio.Future[LookupAnswer]]
 
 
 class SystemLookup:
-    """System resolver in threads, one a request: a lookup may block for minutes, and no other."""
+    """System resolver in threads: a lookup that blocks for minutes delays no other."""
 
     def __init__(self, threads: int) -> None:
         self._most = threads

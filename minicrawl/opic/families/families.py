@@ -29,9 +29,9 @@ family    a site introduced by a page of a site with a seed, and all sites that 
           introduced. Sites with a seed belong to no family and have no budget, nor have sites
           known before any seed, as in a store made from web archives.
 reads     turns of a family's pages
-          All hosts that the pages of one seed led to, however far, share request slots
-          (`crawl.hosts.slots`); what a sitemap alone made known has no seed
 income    units that other families and seeded sites gave to the family, as far as they count
+seed      of a host: the host of the seed whose pages led to it, however far. Hosts of one seed
+          share request slots (`crawl.hosts.slots`). What a sitemap alone made known has none
 
 The result does not depend on when gifts are counted, so those of many plans are counted together
 by a few array operations.

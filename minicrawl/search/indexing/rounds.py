@@ -23,7 +23,7 @@ from minicrawl.frontier.url_table import UrlTable
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.archived.page_versions import kept_pages, taken_down_pages
 from minicrawl.report.snapshot import Snapshot, host_name, snapshot
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.index import SearchIndex
 from minicrawl.search.indexing.boilerplate import HostLines, codes_of
 from minicrawl.search.indexing.index_folder import (
@@ -258,7 +258,7 @@ class _Indexing:
             self._count(pages=1)
         self._notes.mark_fresh(pages)
 
-    def _entry(self, page: int, read: ReadPage, codes: Sequence[int], title: str) -> Entry:
+    def _entry(self, page: int, read: ReadPage, codes: Sequence[int], title: str) -> PageEntry:
         text, (words, sites) = read.text, self._notes.anchors(page)
         lines = self._lines_of(self._host(page))
         own, repeated = lines.part(text.lines, codes)
@@ -268,7 +268,7 @@ class _Indexing:
             repeated = [line for line in own if line not in main] + repeated
             own = lines.part(text.main, codes_of(text.main))[0]
         title = text.title or title
-        return Entry(
+        return PageEntry(
             page=page,
             url=read.url,
             title=title,
@@ -285,7 +285,7 @@ class _Indexing:
 
     def _add_known(self, page: int, url: str) -> None:
         may_be_found = self._seen.states[page] in _MAY_BE_FOUND and page not in self._gone
-        entry = Entry(page, url) if may_be_found else self._index.entry(page)
+        entry = PageEntry(page, url) if may_be_found else self._index.entry(page)
         if entry is None or (entry.at is None and not may_be_found):
             return
         words, sites = self._notes.anchors(page)
@@ -315,13 +315,13 @@ class _Indexing:
                 self._remove(page)
                 self._count(removed=1)
 
-    def _keep_known(self, entry: Entry) -> bool:
+    def _keep_known(self, entry: PageEntry) -> bool:
         """Keep a page that anchor texts alone can find. Return False for any other."""
         if entry.at is None:
             return True
         words, sites = self._notes.anchors(entry.page)
         if words:
-            self._index.replace(Entry(entry.page, entry.url, anchors=words, anchor_sites=sites))
+            self._index.replace(PageEntry(entry.page, entry.url, anchors=words, anchor_sites=sites))
             self._notes.texts.sign(entry.page, "", None)
         return bool(words)
 

@@ -95,6 +95,8 @@ def _put_checks(derived: Connection, rows: Iterable[CheckRow]) -> None:
     for name, kind in (("bytes", "INTEGER"), ("since", "REAL"), ("type", "TEXT")):
         if (name,) not in columns:  # a file of an earlier version
             derived.execute(f"ALTER TABLE checks ADD COLUMN {name} {kind}")
+    # `since` moves when a target dies or is there again. A row of an earlier version lacks it: if
+    # its target was dead then, it has been dead since that check.
     derived.executemany(
         "INSERT INTO checks VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE SET "
         f"since = CASE WHEN {_DEAD.format('excluded.')} != {_DEAD.format('')} THEN excluded.at "
@@ -120,6 +122,7 @@ def drop_findings(
 
 
 def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
+    """Return the results of all URLs, in alphabetical order."""
     # Not `_make`: files of earlier versions have fewer columns.
     return [CheckRow(*row) for row in derived_rows(store, connection, "checks", "ORDER BY url")]
 
@@ -127,5 +130,6 @@ def all_checks(store: Path, connection: Connection) -> list[CheckRow]:
 def all_findings(
     store: Path, connection: Connection, kind: str | None = None
 ) -> Iterator[FindingRow]:
+    """Yield the findings of this kind, or all, page by page."""
     clauses = "WHERE kind = coalesce(?, kind) ORDER BY source, target"
     return map(FindingRow._make, derived_rows(store, connection, "findings", clauses, (kind,)))

@@ -62,15 +62,9 @@ class Received(NamedTuple):
     body: bytes
     url: str
     headers: Mapping[str, str]
-    options: ParseOptions = DEFAULT_OPTIONS
-    suspicious: int = 0
-    known_content: int | None = None
-    most_us: float = inf  # of work on HTML
-
-    @property
-    def content(self) -> int:
-        """Hash of the body."""
-        return content_hash(self.body) if self.known_content is None else self.known_content
+    options: ParseOptions
+    content: int
+    """Hash of the body."""
 
 
 def parse_document(
@@ -89,18 +83,15 @@ def parse_document(
     `content` is the hash of the body, if known. HTML raises `TooExpensive` if it takes more than
     `most_us` of work.
     """
+    content = content_hash(body) if content is None else content
     kind = type_of(headers.get("content-type"), url, body, types)
-    received = Received(body, url, headers, options, suspicious, content, most_us)
     if kind is None:
-        return ParsedPage(content=received.content, is_thin=True)
-    return READERS[kind](received)
-
-
-def _read_html(received: Received) -> ParsedPage:
-    body, url, headers, options, suspicious, content, most_us = received
-    return parse_page(
-        body, url, headers, options, suspicious=suspicious, content=content, most_us=most_us
-    )
+        return ParsedPage(content=content, is_thin=True)
+    if kind is DocumentType.HTML:
+        return parse_page(
+            body, url, headers, options, suspicious=suspicious, content=content, most_us=most_us
+        )
+    return READERS[kind](Received(body, url, headers, options, content))
 
 
 def _read_writing(received: Received, read: Callable[[str], Written]) -> ParsedPage:
@@ -196,7 +187,6 @@ def is_closed(received: Received) -> bool:
 
 
 READERS: dict[DocumentType, Callable[[Received], ParsedPage]] = {
-    DocumentType.HTML: _read_html,
     DocumentType.PDF: partial(_read_file, kind=DocumentType.PDF),
     DocumentType.OFFICE: partial(_read_file, kind=DocumentType.OFFICE),
     DocumentType.TEXT: partial(_read_writing, read=read_text),

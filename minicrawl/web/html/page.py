@@ -110,9 +110,9 @@ def page_of(
         return None if page is None or page.url == url else page
 
     header = headers.get("refresh")
-    sent = meta_refresh(header.strip()) if header else None
-    is_at_once = sent is not None and sent.delay_s <= AT_ONCE_S
-    target = other_page(sent.url, url) if sent else None  # relative to the page, not to its base
+    delay_s, sent = (meta_refresh(header.strip()) if header else None) or (0, "")
+    is_at_once = delay_s <= AT_ONCE_S
+    target = other_page(sent, url)  # relative to the page, not to its base
     links, words = ({}, {}) if robots.nofollow else _links(markup, url, base, options)
     self_link = url in links
     links.pop(url, None)

@@ -34,7 +34,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import NamedTuple
 
 from minicrawl.web.encoding.labels import encoded_query
 from minicrawl.web.html.anchors import (
@@ -76,13 +75,6 @@ _WRITTEN_US, _WORDS_US = 14.0, 25.0
 """Extra cost of each link if its anchor is kept, and if the words around it are."""
 _AROUND_US, _TAG_AROUND_US, _REFERENCE_US = 0.01, 0.3, 1.4
 _FOREIGN_US = 0.6  # a character may expand to 18 in a host name
-
-
-class MetaRefresh(NamedTuple):
-    """A meta refresh: the delay and the URL. An empty URL is the page itself."""
-
-    delay_s: int
-    url: str
 
 
 @dataclass(slots=True, kw_only=True)
@@ -319,16 +311,16 @@ class _PageScanner:
                 rules = parse_robots_tag(content, self._agent)
                 self.markup.robots = self.markup.robots.combined_with(rules)
         elif values.get("http-equiv", "").lower() == "refresh":
-            refresh = meta_refresh(content)
-            if refresh is None or not refresh.url:
+            delay_s, url = meta_refresh(content) or (0, "")
+            if not url:
                 return
-            if refresh.delay_s <= AT_ONCE_S:
+            if delay_s <= AT_ONCE_S:
                 self._read_nesting(start)
             # In <noscript> it applies only to browsers without scripts.
-            if refresh.delay_s > AT_ONCE_S or self._open.total():
-                self.add_link(refresh.url.replace("&", "&amp;"))
+            if delay_s > AT_ONCE_S or self._open.total():
+                self.add_link(url.replace("&", "&amp;"))
             elif self.markup.refresh is None:
-                self.markup.refresh = refresh.url
+                self.markup.refresh = url
 
 
 _READERS: dict[str, Callable[[_PageScanner, re.Match[str]], None]] = {
@@ -378,11 +370,14 @@ _DELAY_DIGITS = 9
 _NOT_IN_URLS = str.maketrans("", "", "\t\n\r")
 
 
-def meta_refresh(content: str) -> MetaRefresh | None:
-    """Parse a meta refresh by the steps of the HTML standard; None if it is invalid."""
+def meta_refresh(content: str) -> tuple[int, str] | None:
+    """Return the delay in seconds and the URL of a refresh, "" for the page itself.
+
+    By the steps of the HTML standard; None if it is invalid.
+    """
     parts = _REFRESH.match(content)
     if parts is None:
         return None
     delay_s = int(parts[1].lstrip("0")[:_DELAY_DIGITS] or 0)
     url = parts[2] or parts[3] or parts[4] or ""
-    return MetaRefresh(delay_s, url.translate(_NOT_IN_URLS).strip(" "))
+    return delay_s, url.translate(_NOT_IN_URLS).strip(" ")

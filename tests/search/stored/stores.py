@@ -13,7 +13,7 @@ from tests.stores import HandCrawl
 from tests.text.stores import keep_more
 
 if TYPE_CHECKING:
-    from minicrawl.search.entries import Entry
+    from minicrawl.search.entries import PageEntry
 
 Pages = Mapping[str, bytes]
 
@@ -61,7 +61,7 @@ def indexed(path: Path, pages: Mapping[str, str]) -> Path:
     return path
 
 
-def index_of(folder: Path, entries: Iterable["Entry"]) -> Path:
+def index_of(folder: Path, entries: Iterable["PageEntry"]) -> Path:
     """Create an index of read pages in a search folder, and return the folder."""
     from minicrawl.search.index import FOLDER, SearchIndex
 

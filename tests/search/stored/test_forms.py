@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import UsageError
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.search.words.query import parse
 from minicrawl.search.words.word_forms import language_of
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     return index_of(
         tmp_path / "crawl.db-search",
         (
-            Entry(page, f"http://a.example/{name}", body=body, language=language)
+            PageEntry(page, f"http://a.example/{name}", body=body, language=language)
             for page, (name, (language, body)) in enumerate(TEXTS.items())
         ),
     )

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("tantivy")
 
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.index import CANDIDATES, ENOUGH, LACKING
 from minicrawl.search.searching import Finder, SearchRequest
 from minicrawl.search.words.query import parse
@@ -58,7 +58,7 @@ def finder_of(folder: Path, texts: Texts) -> Finder:
         index_of(
             folder,
             (
-                Entry(page, f"http://a.example/{page}", title, title, body=body, language="en")
+                PageEntry(page, f"http://a.example/{page}", title, title, body=body, language="en")
                 for page, (title, body) in enumerate(texts)
             ),
         )
@@ -116,7 +116,7 @@ WORDS = {
 FORMS = {"bill": "bills", "häuser": "haus"}
 
 
-def random_page(random: Random, page: int, language: str, *, is_full: bool) -> Entry:
+def random_page(random: Random, page: int, language: str, *, is_full: bool) -> PageEntry:
     """Return a page whose title, heading, text and anchors have the words, or some of them."""
     words = list(WORDS[language])
     if not is_full:
@@ -132,7 +132,7 @@ def random_page(random: Random, page: int, language: str, *, is_full: bool) -> E
     for word in parts["body"]:
         filler.insert(random.randrange(len(filler)), word)
     title, *others = (" ".join(parts[name]) for name in ("title", "heading", "anchor"))
-    return Entry(
+    return PageEntry(
         page, f"http://site{page}.example/", title, title, (others[0],), " ".join(filler),
         anchors=(indexed(others[1]),) * 9, anchor_sites=tuple(range(9)), language=language,
     )  # fmt: skip
@@ -160,7 +160,7 @@ def test_no_page_that_lacks_a_word_precedes_one_with_all_words(
     assert not all(has_all)
 
 
-def words_on(page: Entry) -> set[str]:
+def words_on(page: PageEntry) -> set[str]:
     """Return the words of a page, each form of a word as the word."""
     words = indexed("\n".join((page.title, *page.headings, page.body, *page.anchors))).split()
     base = {indexed(form): indexed(word) for word, form in FORMS.items()}

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("tantivy")
 
 from minicrawl.errors import UsageError
-from minicrawl.search.entries import Entry
+from minicrawl.search.entries import PageEntry
 from minicrawl.search.indexing.index_folder import Completeness
 from minicrawl.search.static_site import write_static
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
@@ -37,10 +37,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for page in range(COUNT):
         title = TITLES.get(page, f"Page {page}")
         body = f"A common text, number x{page}, of a harbour" + " and a Café" * (page == 300)
-        entries.append(Entry(page, f"http://a.example/{page}", title, title, body=body))
+        entries.append(PageEntry(page, f"http://a.example/{page}", title, title, body=body))
     for page, (body, language, site) in enumerate(OTHERS, COUNT):
         url = f"http://{site}/{page}"
-        entries.append(Entry(page, url, f"Other {page}", body=body, language=language))
+        entries.append(PageEntry(page, url, f"Other {page}", body=body, language=language))
     index = index_of(folder / "crawl.db-search", entries)
     look = {"title": "Search <it>", "text": "What there is"}
     pages, _, _ = write_static(index, folder / "site", look, Completeness(7, 9))
