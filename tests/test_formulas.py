@@ -22,7 +22,7 @@ MATHEMATICS = (
     "ranks.scores",
     "ranks.hits",
     "ranks.pagerank",
-    "ranks.cores",
+    "ranks.seeds.cores",
     "graph.distances",
     "search.ranking",
 )

@@ -15,8 +15,7 @@ centrality         degree and harmonic centrality
 eigenvector        importance by the link matrices of OPIC's paper
 sites              the graph of sites, and the scores of their pages
 guards             weights against collusion
-cores              the core of each community of a graph
-seeds              seeds for a crawl, one from each core, their successors, and how good they are
 
+seeds/       seeds for a crawl, one from the core of each community
 commands/    `minicrawl rank`, `seed-set`
 """

@@ -13,13 +13,8 @@ from numpy.typing import NDArray
 from minicrawl.graphfiles import read
 from minicrawl.ports import unreported
 from minicrawl.ranks.commands.seed_set import DEFAULT_RULE, DRAWS, SEED, Report, evaluated
-from minicrawl.ranks.seeds import (
-    Depth,
-    EqualPages,
-    SeedChoice,
-    TransferredSeeds,
-    seed_set as seed_set_of,
-)
+from minicrawl.ranks.seeds.comparison import Depth, EqualPages
+from minicrawl.ranks.seeds.seed_set import SeedChoice, TransferredSeeds, seed_set as seed_set_of
 from minicrawl.report.files.figures import Figure, PlotLine
 from minicrawl.wording import counted
 from tests.bench.core_map import core_map, links_apart

@@ -14,7 +14,9 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.lists.edge_lists import NumericNames
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
-from minicrawl.ranks.cores import (
+from minicrawl.ranks.scores import Floats
+from minicrawl.ranks.seeds.comparison import Depth, between_cores, compared, summary_of
+from minicrawl.ranks.seeds.cores import (
     Core,
     CoreKind,
     CoreRule,
@@ -22,19 +24,8 @@ from minicrawl.ranks.cores import (
     extracted,
     grown,
 )
-from minicrawl.ranks.scores import Floats
-from minicrawl.ranks.seeds import (
-    Depth,
-    SeedChoice,
-    SeedReplacement,
-    between_cores,
-    compared,
-    most_similar,
-    seed_set,
-    still_there,
-    summary_of,
-    transferred,
-)
+from minicrawl.ranks.seeds.seed_set import SeedChoice, seed_set, transferred
+from minicrawl.ranks.seeds.successors import SeedReplacement, most_similar, still_there
 from tests.graph.graphs import (
     Link,
     graph_of,

@@ -21,22 +21,18 @@ from minicrawl.cli.store_options import json_option, source_options
 from minicrawl.graph.distances import UNREACHED, Extent
 from minicrawl.graph.outline import extent as extent_of
 from minicrawl.graphfiles import read
-from minicrawl.ranks.cores import CoreKind, CoreRule
 from minicrawl.ranks.pagerank import pagerank
-from minicrawl.ranks.seeds import (
+from minicrawl.ranks.seeds.comparison import Depth, EqualPages, between_cores, compared, summary_of
+from minicrawl.ranks.seeds.cores import CoreKind, CoreRule
+from minicrawl.ranks.seeds.seed_set import (
     POOL,
-    Depth,
-    EqualPages,
     SeedChoice,
-    SeedReplacement,
     SeedSet,
     TransferredSeeds,
-    between_cores,
-    compared,
     seed_set as seed_set_of,
-    summary_of,
     transferred,
 )
+from minicrawl.ranks.seeds.successors import SeedReplacement
 from minicrawl.ranks.sites import sites_of
 from minicrawl.report.graph.source import Source
 from minicrawl.wording import counted, visible
