@@ -13,7 +13,7 @@
     │   ├── MissingStoreError  no store at a path, or one that a crawl is creating
     │   └── GraphFileError  a graph file that is absent, unreadable or has a bad line
     ├── Damaged             a record of an archive that is not what was written
-    ├── NoText             a text of a page, which could not be made
+    ├── NoText              a text of a page, which could not be made
     ├── FormError           values that a form in the browser cannot have
     ├── EngineError         the engine that joins the shards of a crawl refuses a call
     │   ├── EngineUnavailable  no response: a retry may succeed
@@ -86,18 +86,6 @@ class UsageError(MinicrawlError):
     exit_code: ClassVar[int] = 2
 
 
-@contextmanager
-def needs(extra: str, task: str) -> Iterator[None]:
-    """Import packages of an extra. If one is missing, the UsageError names the extra."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package == "minicrawl":
-            raise
-        raise UsageError(f"{task} needs {package}: install minicrawl[{extra}]") from error
-
-
 class MissingStoreError(UsageError):
     """No store at this path, or one that a crawl is creating."""
 
@@ -120,3 +108,15 @@ class FormError(MinicrawlError):
     def __init__(self, fields: Mapping[str, str]) -> None:
         super().__init__("; ".join(fields.values()))
         self.fields = dict(fields)
+
+
+@contextmanager
+def needs(extra: str, task: str) -> Iterator[None]:
+    """Import packages of an extra. If one is missing, the UsageError names the extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package == "minicrawl":
+            raise
+        raise UsageError(f"{task} needs {package}: install minicrawl[{extra}]") from error

@@ -5,6 +5,7 @@ record        one answer as bytes: a header, then head and body compressed toget
 packing       records of answers, in the workers that fetched them
 unpacking     the answer of a record
 segments      append-only files of records beside a store; the source of truth; a scan skips damage
+headers       headers of a segment, in a file beside it that moves to the object store first
 objects       finished files in an object store
 index         an SQLite index of URLs and digests, rebuilt from the segments on demand
 reader        finds, reads and verifies records without the store

@@ -4,9 +4,11 @@ commands         `minicrawl audit`
 facts            facts of pages, read once and saved beside the store
 site             columns of them for the checks
 link_columns     counts of links of each page
+url_columns      what the URLs of pages are like
 detectors        ways to find issues
 checks           the table of checks; checks.txt names and explains them
 accessibility    checks that a browser makes, by axe-core
+ignores          issues that the owner of a site accepts, until a day
 causes           what one change mends: a file, a host, a folder, a group of pages
 places           the place of a fault on a page
 findings         runs the checks, and compares what they find with an earlier result

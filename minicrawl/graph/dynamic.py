@@ -32,9 +32,9 @@ from minicrawl.graph.all_distances import CountedA2
 from minicrawl.graph.cohesion import Cohesion, DynamicCohesion
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import FAR, Extent, matrix_rows
-from minicrawl.graph.named_graph import with_pages
 from minicrawl.graph.neighbours import BITS, Keys, are_among
 from minicrawl.graph.outline import Connections, Outline, numbered, outline_of, strong, weak
+from minicrawl.graph.subgraphs import with_pages
 
 _TARGET = (1 << BITS) - 1
 MOST_FOLLOWED = 1 << 20

@@ -25,7 +25,7 @@ from minicrawl.graph.cohesion import Cohesion, cohesion
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.degrees import DegreeDistribution, distribution
 from minicrawl.graph.distances import SAMPLE, UNREACHED, Extent, exact, exact_work, levels, sampled
-from minicrawl.graph.named_graph import with_pages
+from minicrawl.graph.subgraphs import with_pages
 from minicrawl.ports import Progress, unreported
 
 Ids = NDArray[np.int32]

@@ -17,8 +17,8 @@ import numpy as np
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
-from minicrawl.graph.named_graph import with_links
 from minicrawl.graph.products import Adjacency
+from minicrawl.graph.subgraphs import with_links
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import MOST_STEPS, Hits, hits
 from minicrawl.ranks.singular_vectors import pairs, scores

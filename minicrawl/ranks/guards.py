@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.named_graph import NamedGraph, with_links
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graph.subgraphs import with_links
 from minicrawl.ranks.sites import sites_of
 
 _ALIKE = "all links get the same weight"

@@ -55,8 +55,9 @@ from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import Weights
-from minicrawl.graph.named_graph import NamedGraph, with_nodes
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import Adjacency, Vector
+from minicrawl.graph.subgraphs import with_nodes
 from minicrawl.opic.importance.estimate import shares
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.guards import first_of_each

@@ -41,8 +41,8 @@ from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.distances import linked_from
 from minicrawl.graph.link_builder import Weights
-from minicrawl.graph.named_graph import links_between, with_pages
 from minicrawl.graph.products import Vector
+from minicrawl.graph.subgraphs import links_between, with_pages
 from minicrawl.opic.importance.estimate import shares
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.pagerank import USUAL, Dangling, PageRankOptions, pagerank, pageranks

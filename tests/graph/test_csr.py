@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from minicrawl.graph.csr import MOST_NODES, Csr
 from minicrawl.graph.link_builder import LinkArrays, LinkBuilder, RowBuilder
 from minicrawl.graph.lists.edge_lists import NumericNames
-from minicrawl.graph.named_graph import NamedGraph, with_links, with_nodes, with_pages
+from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graph.products import (
     Adjacency,
     AnyFloats,
@@ -20,6 +20,7 @@ from minicrawl.graph.products import (
     by_counting,
     row_products,
 )
+from minicrawl.graph.subgraphs import with_links, with_nodes, with_pages
 from tests.graph.graphs import Link, graph_of, links_of, nodes_and_links
 from tests.ranks.graphs import NODES, Pairs, a_node, dense, some_links, some_weights
 

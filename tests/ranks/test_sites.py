@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from minicrawl.errors import UsageError
-from minicrawl.graph.named_graph import NamedGraph, with_nodes
+from minicrawl.graph.named_graph import NamedGraph
+from minicrawl.graph.subgraphs import with_nodes
 from minicrawl.ranks.guards import Guards
 from minicrawl.ranks.hits import hits
 from minicrawl.ranks.scores import Scores

@@ -11,6 +11,8 @@ worker           the render worker: starts a browser without a way to the networ
 browser_page     one page in the browser, from its first byte to its last script
 page_scripts     JavaScript that runs inside pages
 
+replay           draws pages of an archive in the browser, without the network
+
 Law: the browser reaches nothing by itself. The crawl sends all requests of a page, or refuses them.
 A crawl that renders nothing imports nothing of this package.
 """

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.graph.csr import Csr
-from minicrawl.graph.named_graph import with_links, with_pages
+from minicrawl.graph.subgraphs import with_links, with_pages
 from minicrawl.ports import Progress, unreported
 from minicrawl.ranks.hits import textbook
 from minicrawl.ranks.scores import Floats

@@ -5,6 +5,7 @@ requisites      resources that pages and stylesheets need for display
 usage           permitted uses of pages, as their sites state them
 captures        pages with the files that they need, for web archives
 page_contents   contents of pages as columns of an export
+replay_quality  how much pages opened from the archive look and read as recorded
 
 killable_process   a process that parses foreign bytes, and can be killed
 page_texts         texts that packages make of pages, in such a process

@@ -14,7 +14,8 @@ import numpy as np
 from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.link_builder import LinkArrays, LinkBuilder, RowBuilder
-from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts, with_nodes, with_pages
+from minicrawl.graph.named_graph import NamedGraph, Names, NodeHosts
+from minicrawl.graph.subgraphs import with_nodes, with_pages
 from minicrawl.model import CRAWLED
 from minicrawl.opic.ledger.money import PARTS
 from minicrawl.ports import Progress, unreported
