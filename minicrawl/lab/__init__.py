@@ -2,7 +2,8 @@
 
 A room beside the core: it can be deleted, with its entry points.
 
-webs            webs to run on, synthetic or from a file, and values that the user gives to pages
+webs            webs to run on, synthetic or from a file
+page_values     values that the user gives to the pages of a web
 exploration     a crawl of a web that the laboratory knows
 reading_orders  orders of reading, those of a crawl and baselines, a bandit among them
 importance_curves  importance gathered against pages fetched, for every order of reading

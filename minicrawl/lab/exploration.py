@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from minicrawl.crawl.schedule.depth import FARTHEST
 from minicrawl.crawl.schedule.orders import PageQueue
-from minicrawl.lab.webs import Floats, PageValues, Web
+from minicrawl.lab.page_values import PageValues
+from minicrawl.lab.webs import Floats, Web
 from minicrawl.model import FULL_VALUE
 from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.ledger.ledger import UNREAD, Ledger, Plan

@@ -38,8 +38,9 @@ from minicrawl.crawl.schedule.orders import queue_of
 from minicrawl.lab.exploration import Exploration, fetched
 from minicrawl.lab.freshness import change_rates
 from minicrawl.lab.known_webs import true_importance
+from minicrawl.lab.page_values import PageValues
 from minicrawl.lab.reading_orders import BY_VALUE, CRAWL_ORDERS
-from minicrawl.lab.webs import Floats, Links, PageValues, Web
+from minicrawl.lab.webs import Floats, Links, Web
 from minicrawl.opic.importance.expected_value import WEIGHT
 from minicrawl.opic.ledger.money import SMALL_EDGE
 from minicrawl.ports import Progress, part

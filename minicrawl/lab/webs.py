@@ -28,26 +28,21 @@ recommendation  (`recommended`) repeats the recommendation of an older page, exc
                 (`original`) that name an older page drawn uniformly. Frequent recommendations are
                 repeated more often: 1 % of the web gets a fifth of its PageRank, and more than a
                 third of all pages link to the very first.
-
-A file of values has a line for each page that is worth something: its name, or its name, a tab
-and a number from 0 to 1. The order itself is the crawl's (`opic.queues.by_group`).
 """
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from minicrawl.errors import GraphFileError, UsageError
-from minicrawl.frontier.url_table import traits_of
+from minicrawl.errors import GraphFileError
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph, Names
 from minicrawl.web import sites
@@ -220,36 +215,3 @@ def web_of(named: NamedGraph, path: Path) -> Web:
 def without_hosts(graph: Csr, names: Names | None = None) -> Web:
     same_host = np.zeros(graph.nodes, dtype=np.int32)
     return Web(graph, same_host, same_host, names)
-
-
-class PageValues(NamedTuple):
-    """Value of each page of a web, and the traits of its name."""
-
-    value: NDArray[np.float64]
-    traits: array[int]
-
-
-def read_values(path: Path, names: Names) -> PageValues:
-    """Read the values of named pages: a line is a name, or a name, a tab and a number.
-
-    Other pages are worth 0. Names missing from the web are ignored, unless all are missing.
-    """
-    given: dict[str, float] = {}
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    for number, line in enumerate(lines, 1):
-        name, tab, text = line.partition("\t")
-        try:
-            value = float(text) if tab else 1.0
-        except ValueError:
-            value = -1.0
-        if not 0 <= value <= 1:
-            raise UsageError(f"--value {path}:{number}: {text!r} must be a number from 0 to 1")
-        if name:
-            given[name] = value
-    pages, values = names.find(list(given)), np.zeros(len(names))
-    for page, value in zip(pages, given.values(), strict=True):
-        if page is not None:
-            values[page] = value
-    if not any(page is not None for page in pages):
-        raise UsageError(f"--value {path}: names no page of the graph")
-    return PageValues(values, array("I", map(traits_of, names.of(range(len(names))))))

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.graphfiles import read
 from minicrawl.lab.importance_curves import Crawls, Curve, order
+from minicrawl.lab.page_values import PageValues, read_values
 from minicrawl.lab.reading_orders import BY_VALUE
-from minicrawl.lab.webs import Model, PageValues, read_values, synthetic_web
+from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ports import unreported
 
 # ---------------------------------------------------------------- files

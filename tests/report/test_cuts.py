@@ -13,7 +13,7 @@ from minicrawl.demo.pages import MISSING, DemoResponse, document, text
 from minicrawl.demo.server import DemoServer
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.states.errors import Cut, cuts
+from minicrawl.report.states.cuts import Cut, cuts
 from minicrawl.report.states.explanation import explain
 
 HOST = "http://a.example"
@@ -93,7 +93,7 @@ def test_of_a_large_store_only_kinds_are_told(
 ) -> None:
     store = tmp_path / "crawl.db"
     crawl(store, barren_pages=5)
-    monkeypatch.setattr("minicrawl.report.states.errors.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("minicrawl.report.states.cuts.MOST_AT_ONCE", 1)
     (cut,) = cuts(store, status(store))
     assert (
         str(cut) == "2 pages: probably a trap: endless similar pages; lifted by --barren-pages none"

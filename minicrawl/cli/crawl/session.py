@@ -38,7 +38,7 @@ from minicrawl.model import CRAWLED
 from minicrawl.report.progress.crawl_status import Status, status
 from minicrawl.report.progress.mirrors import mirrors
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.states.errors import Cut, cuts
+from minicrawl.report.states.cuts import Cut, cuts
 from minicrawl.web.readable_hosts import readable
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host as host_of

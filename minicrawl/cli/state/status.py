@@ -23,7 +23,7 @@ from minicrawl.report.progress.mirrors import mirrors
 from minicrawl.report.progress.samples import shown_sample
 from minicrawl.report.saved_ranks import convergence_text
 from minicrawl.report.snapshot import snapshot
-from minicrawl.report.states.errors import cuts
+from minicrawl.report.states.cuts import cuts
 from minicrawl.wording import as_duration, at_least, counted, iso, percentage, rate
 
 _PATIENCE_S = 2.0

@@ -17,7 +17,8 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import read
 from minicrawl.lab import webs
 from minicrawl.lab.known_webs import EstimateErrors
-from minicrawl.lab.webs import Model, PageValues, Web, read_values
+from minicrawl.lab.page_values import PageValues, read_values
+from minicrawl.lab.webs import Model, Web
 from minicrawl.report.graph.source import crawled, opened
 from minicrawl.store.disk.files import is_database
 from minicrawl.wording import counted

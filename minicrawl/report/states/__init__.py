@@ -1,6 +1,7 @@
 """States of pages: what became of them, and why.
 
-errors          pages that failed, were refused, or that a limit cut off
+errors          pages that failed or were refused
+cuts            refusals that the user may not want, and how to lift them
 explanation     reasons for the rank and state of one page
 changes         pages that are new, changed or gone
 text_diffs      words that came to a page and went from it

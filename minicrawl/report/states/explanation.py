@@ -29,7 +29,8 @@ from minicrawl.report.saved_ranks import (
 )
 from minicrawl.report.selected_pages import COLUMNS, page_row
 from minicrawl.report.snapshot import Numbers, Snapshot, page_of
-from minicrawl.report.states.errors import remedy, trouble_of_host
+from minicrawl.report.states.cuts import remedy
+from minicrawl.report.states.errors import trouble_of_host
 from minicrawl.report.waiting_pages import QueuePosition, queue_position
 from minicrawl.states import CUT, State
 from minicrawl.store import request_log, tables
