@@ -31,7 +31,8 @@ from minicrawl.crawl.loop import Crawler
 from minicrawl.crawl.progress import Progress, ProgressMeter
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.record.store_with_archive import open_keeping
-from minicrawl.crawl.refinement.fresh_ranks import LastConvergence, kept_fresh
+from minicrawl.crawl.refinement.fresh_ranks import kept_fresh
+from minicrawl.crawl.refinement.last_convergence import LastConvergence
 from minicrawl.crawl.shards import WHOLE, ShardSetup
 from minicrawl.crawl.start.cookies import with_cookies
 from minicrawl.crawl.start.opening import NO_SEED, opened_crawl

@@ -21,14 +21,9 @@ from minicrawl.crawl.events import Converged, Converging
 from minicrawl.crawl.progress import ImportanceLimit
 from minicrawl.crawl.refinement import fresh_ranks
 from minicrawl.crawl.refinement.converged_ranks import refine
-from minicrawl.crawl.refinement.fresh_ranks import (
-    LastConvergence,
-    Load,
-    has_changed,
-    has_time,
-    kept_fresh,
-    refine_beside,
-)
+from minicrawl.crawl.refinement.fresh_ranks import has_changed, kept_fresh, refine_beside
+from minicrawl.crawl.refinement.last_convergence import LastConvergence
+from minicrawl.crawl.refinement.spare_time import Load, has_time
 from minicrawl.errors import DamagedStore
 from minicrawl.frontier.importance import UNTIL
 from minicrawl.report.integrity.audit import audit

@@ -32,7 +32,7 @@ from minicrawl.crawl.parts import CrawlContext, CrawlParts
 from minicrawl.crawl.record.archiving import ArchiveSinks, open_places, set_pages_aside
 from minicrawl.crawl.record.commits import COMMIT_EVERY_S, MOST_STEPS
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.crawl.refinement.fresh_ranks import refine_for
+from minicrawl.crawl.refinement.last_convergence import refine_for
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.start.opening import opened_crawl
 from minicrawl.crawl.start.reach import check_types
