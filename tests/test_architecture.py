@@ -351,6 +351,38 @@ def test_a_question_that_changes_something_is_found() -> None:
         assert set(changes_in_questions(source)) == {(name, 3)}
 
 
+# ---------------------------------------------------------------- private attributes in tests
+
+DOCUMENTED = {"_replace", "_asdict", "_make", "_fields", "_field_defaults", "_exit", "_repr_html_"}
+"""Names of attributes that are public in spite of their underscore."""
+
+
+def unexplained(source: str) -> set[str]:
+    """Return the private attributes whose first use has no reason in the lines above it."""
+    lines, first = source.splitlines(), dict[str, int]()
+    for node in nodes_of(source):
+        match node:
+            case ast.Attribute(
+                value=ast.Name(id="self" | "cls") | ast.Call(func=ast.Name(id="super"))
+            ):
+                pass
+            case ast.Attribute(attr=name) if re.match("_[a-z]", name):
+                first[name] = min(node.lineno, first.get(name, node.lineno))
+    above = {name: "".join(lines[max(line - 6, 0) : line]) for name, line in first.items()}
+    return {name for name, text in above.items() if not re.search('#|"""', text)} - DOCUMENTED
+
+
+@pytest.mark.slow
+def test_a_test_that_touches_a_private_attribute_says_why() -> None:
+    files = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")}
+    assert {path: names for path, text in files.items() if (names := unexplained(text))} == {}
+
+
+def test_an_unexplained_private_attribute_is_found() -> None:
+    source = "self._own = row._replace(a=1)\n# The lock shows no cost.\nlock._costs\n"
+    assert unexplained(source + 9 * "\n" + "late._costs + late._rest") == {"_rest"}
+
+
 # ---------------------------------------------------------------- package docstrings
 
 LISTED = re.compile(r"^ {0,4}([a-z][a-z0-9_]+)(/?) {2,}\S", re.MULTILINE)

@@ -65,6 +65,7 @@ def test_lines_differ_without_colours(tmp_path: Path) -> None:
     _, picture, drawing = write(tmp_path, figure)
     axes = pyplot().figure().subplots()
     draw_figure(pyplot(), axes, figure)
+    # matplotlib names no dash pattern in public.
     styles = [(line.get_marker(), line._unscaled_dash_pattern) for line in axes.get_lines()]
     assert len({marker for marker, _ in styles}) == len(lines)
     assert len({dash for _, dash in styles}) > 3

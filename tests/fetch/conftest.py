@@ -13,6 +13,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     test = pyfuncitem.obj
     if not iscoroutinefunction(test):
         return None
+    # As pytest itself calls a test.
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
 
     async def bounded() -> None:

@@ -104,6 +104,7 @@ async def test_pages_that_are_given_back_are_out_of_the_orders_at_once() -> None
     assert not is_halted(child)
     assert await child._yield_pages() == 10
     assert changes == [{"pages": 60}, {"pages": 10}]
+    # Later orders are measured against these.
     assert child._orders == ShardOrders(pages=10)
     assert not is_halted(child)
 

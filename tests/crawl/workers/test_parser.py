@@ -61,6 +61,7 @@ async def test_another_process_parses_large_bodies_with_the_same_result(reader: 
     there, cost_s = await reader.reading(page, AS_A_PAGE).anyhow()
     assert cost_s > 0
     assert there == (await here.reading(page, AS_A_PAGE).anyhow()).value
+    # No result shows which process parsed it.
     assert has_child(reader._process)
     for one in (reader, here):
         sitemap = await one.reading(text(f"{URL}1"), AS_A_SITEMAP).anyhow()
