@@ -211,6 +211,21 @@ def test_cash_as_promised_means_no_change() -> None:
     assert Level().change == 1
 
 
+def test_pages_deviate_by_the_cash_that_their_histories_do_not_promise() -> None:
+    """A history promises its part of the time since the last reading; births fade with age."""
+    ledger = a_ledger()
+    ledger.mint(3)
+    for page, *links in ((0, 1, 2), (1, 0), (0, 2), (2, 0, 1), (1, 2)):
+        read(ledger, page, *links)
+    window, width = ledger.windows[0], 8 * ledger.minted / UNIT
+    pasts = [window.past(page)[:2] for page in range(3)]
+    promised = [history / UNIT * (ledger.now - time) / 65_536 / width for history, time in pasts]
+    sums, level = (estimate := Importance(ledger)).sums(), estimate.level(estimate.sums())
+    assert sums.deviation == pytest.approx(((ledger.cash_of_all() - promised) ** 2).sum())
+    assert level.birth == pytest.approx(1 - sums.age / 3 / width)
+    assert 0 < level.birth < 1
+
+
 # ---------------------------------------------------------------- against PageRank
 
 
