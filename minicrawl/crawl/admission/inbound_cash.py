@@ -98,8 +98,8 @@ class SiteIndex:
 
     def sites(self, hosts: Hosts) -> Hosts:
         self.grow()
-        unknown = np.unique(hosts[self.known_sites(hosts) == UNKNOWN])
-        for host in unknown.tolist():
+        # Not by `np.unique`, which first loads the masked arrays of numpy: for 10 ms.
+        for host in sorted({*hosts[self.known_sites(hosts) == UNKNOWN].tolist()}):
             self.site(host)
         return self.known_sites(hosts)
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import SkipReason
@@ -23,8 +24,6 @@ from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 from minicrawl.web.robots.rules import ALLOW_ALL
-
-_OUTSIDE, _TOO_FAR = SkipReason(State.SCOPE), SkipReason(State.DEPTH)
 
 
 @dataclass(slots=True)
@@ -39,18 +38,18 @@ class MetPages:
     def refuse(self, new: Sequence[PageId]) -> None:
         """Refuse those of the new pages that would be closed without a request."""
         refused = defaultdict[State, list[int]](list)
-        judge, reaches, depths = cache(self._judge), cache(self._reaches), self.depths
+        judge, reaches = cache(self._judge), cache(self._reaches)
+        farthest = inf if self.depths is None else self.depths.limit
         depth, host_of = self.recorder.frontier.urls.depth, self.recorder.frontier.urls.host_of
         for page in new:
-            if not depth[page]:
+            links = depth[page]  # between a seed and the page
+            if not links:
                 continue
             if not reaches(host_of[page]):
-                reason: SkipReason | None = _OUTSIDE
-            elif depths is not None and depths.is_too_far(page):
-                reason = _TOO_FAR
-            else:
-                reason = judge(host_of[page])(page)
-            if reason is not None:
+                refused[State.SCOPE].append(page)
+            elif links > farthest:
+                refused[State.DEPTH].append(page)
+            elif (reason := judge(host_of[page])(page)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
                     today = self.onboarding.requests.clock.today()

@@ -23,7 +23,7 @@ class DepthTracker:
 
     def __init__(self, frontier: Frontier, limit: int) -> None:
         """Compute the distances that earlier runs found."""
-        self._frontier, self._limit = frontier, limit
+        self._frontier, self.limit = frontier, limit
         self._depth = frontier.urls.depth
         self.brought_nearer: set[int] | None = None
         """Pages to which a shorter path was found since this was set; None to collect none."""
@@ -33,7 +33,7 @@ class DepthTracker:
 
     def is_too_far(self, page: PageId) -> bool:
         """Return whether the page may be read only when a shorter path to it is found."""
-        return self._depth[page] > self._limit
+        return self._depth[page] > self.limit
 
     def shorten(self, page: PageId, spending: Spending) -> list[int]:
         """Shorten paths along the links of a page. Return refused pages that are near enough."""
@@ -66,4 +66,4 @@ class DepthTracker:
         return near_enough + self.shorten(page, self._frontier.spendings.of(page))
 
     def _was_too_far(self, page: PageId) -> bool:
-        return self._frontier.state[page] == State.DEPTH and self._depth[page] <= self._limit
+        return self._frontier.state[page] == State.DEPTH and self._depth[page] <= self.limit

@@ -272,19 +272,19 @@ class Ledger:
 
         They had no turn, but count as read.
         """
-        if any(self.flags[page] != UNREAD for page in newborn):
+        flags, key, virtual_page = self.flags, self.key, self.virtual_page
+        if any(map(flags.__getitem__, newborn)):
             raise ValueError("only newborn pages can be refused: one was read, or is foreign")
-        key, virtual_page = self.key, self.virtual_page
         share = virtual_page.pot // self.unread
-        keys = [key[page] for page in newborn]
-        amounts = [max(0, own + share) for own in keys]
+        keys = [*map(key.__getitem__, newborn)]
+        amounts = [own + share if own > -share else 0 for own in keys]  # a third of `max`
         total = sum(amounts)
         virtual_page.pot -= total - sum(keys)
         self.unread -= len(newborn)
         self.recorded += total
         for window in self.windows:
             window.record_first(newborn, amounts, self.now, self.circulation)
-        flags, nothing = self.flags, -virtual_page.dividend
+        nothing = -virtual_page.dividend
         for page in newborn:
             flags[page], key[page] = READ, nothing
         virtual_page.pay(total, self.own, self.unread)
