@@ -12,7 +12,7 @@ reader         paths of a store's files; connections that read while a crawl may
 user_queries   queries that users write
 tables         queries shared by writers and readers
 page_columns   numeric columns of all pages, as arrays in blocks
-questions      queries of the reports about pages and steps
+questions      queries about pages and steps, of reports and of crawls that go on
 request_log    queries about requests
 merging        rows of stores that are merged into one
 derived        derived data in a file beside the store: ranks, backlinks, topics, checks, samples

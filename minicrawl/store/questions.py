@@ -1,4 +1,4 @@
-"""Queries of the reports.
+"""Queries about the pages and steps of a store: those of reports, and of crawls that go on.
 
 Law: a query takes memory for its answer, never for the whole store.
 """

@@ -261,20 +261,13 @@ class SitemapQueue:
             self._hosts.charge(host, answer.cost_s + cost_s, self._clock.now())
             if not isinstance(listed, Sitemap):
                 listed = Sitemap(limit=listed.detail if isinstance(listed, Failed) else "")
-            await self._list(by, named, host, url, answer, listed, introduce, earlier)
+            self._note(url, answer, listed, earlier)
+            named.add(listed.sitemaps)
+            await self._introduce_pages(by, named, host, url, listed, introduce)
         return None
 
-    async def _list(
-        self,
-        by: Host,
-        named: _HostSitemaps,
-        host: Host,
-        url: str,
-        answer: Response,
-        listed: Sitemap,
-        introduce: Introduce,
-        earlier: ReadSitemap,
-    ) -> None:
+    def _note(self, url: str, answer: Response, listed: Sitemap, earlier: ReadSitemap) -> None:
+        """Note what the next request of the sitemap needs to know, and what of it is missing."""
         limit = listed.limit
         if answer.cut is not None:
             limit = f"only {answer.wire_bytes:,} bytes of the sitemap arrived ({answer.cut.label})"
@@ -283,7 +276,17 @@ class SitemapQueue:
         content = hash((listed.pages, listed.sitemaps, listed.changed))
         # Without validators if the rest is missing: a 304 would say nothing of it.
         earlier.read(self._clock.now(), content, {} if answer.cut else answer.headers)
-        named.add(listed.sitemaps)
+
+    async def _introduce_pages(
+        self,
+        by: Host,
+        named: _HostSitemaps,
+        host: Host,
+        url: str,
+        listed: Sitemap,
+        introduce: Introduce,
+    ) -> None:
+        """Introduce the pages of the sitemap's own host, and of hosts whose robots.txt names it."""
         by_origin: dict[str, list[str]] = {}
         for page in listed.pages:
             by_origin.setdefault(origin(page), []).append(page)
