@@ -6,11 +6,11 @@ the same web when it resumes. Only the list of hosts is stored. An annex is not 
 graph.
 
 site         an ordinary host; all sites together have the requested number of pages
-hub          a host that leads to many others
+hub          a host that leads to many others (`special_hosts`)
 annex        response of a site for a path that is none of its pages: robots.txt, files, closed
              sections. Pages of the attic are only in the sitemap. Pages for members are linked, but
              must not be requested where robots.txt forbids them.
-curiosity    a difficult host: redirects, loops, traps, strange encodings
+curiosity    a difficult host: redirects, loops, traps, strange encodings (`special_hosts`)
 """
 
 import re
@@ -122,11 +122,14 @@ class DemoWeb:
         atlas = Atlas(pages, rng)
         moved_site, mirrored = atlas.sites[_MOVED], atlas.sites[_MIRRORED]
         mirror = f"mirror.{mirrored.host.partition('.')[2]}"
-        oddities = [*ways_in(moved_site), Anchor(f"http://{mirror}/", f"{mirrored.name}, a copy")]
+        curiosities = [
+            *ways_in(moved_site),
+            Anchor(f"http://{mirror}/", f"{mirrored.name}, a copy"),
+        ]
         self._author = Author(atlas, rng)
         self._sites = atlas.sites
         self._site_of_host = {**{site.host: site for site in atlas.sites}, mirror: mirrored}
-        self._special = special_hosts(atlas, moved_site, oddities)
+        self._special = special_hosts(atlas, moved_site, curiosities)
 
     @property
     def hosts(self) -> tuple[str, ...]:

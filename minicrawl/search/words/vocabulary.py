@@ -9,7 +9,7 @@ word that pages have is never misspelt, however rare; a more frequent word is on
     proccesing  -> processing   two mistakes, after the first two letters
 
 All words with one mistake are tried, since looking up a word takes microseconds. With two mistakes
-they would be far too many, so all words of the index with the same beginning are compared.
+they would be far too many, so the most frequent words with the same beginning are compared.
 
 Words that a user wrote as one, such as `CMAKE_BUILD_TYP`, are misspelt if no page has them side by
 side, even if pages have each of them. Then one of them is replaced, so that pages have all of them
@@ -34,8 +34,8 @@ _MOST_REPLACEMENTS = 12
 """Words with one mistake that are tried for one word of a phrase."""
 _MOST_PARTS = 4
 """Maximum words that a word without signs is split into."""
-_FIRST_LETTERS = 2
-_COMPARED = 3_000
+_FIRST_LETTERS, _COMPARED = 2, 3_000
+"""Letters of the beginning that words with two mistakes share, and maximum words compared."""
 _ALPHABETS = (
     "abcdefghijklmnopqrstuvwxyz",
     "абвгдежзийклмнопрстуфхцчшщъыьэюя",

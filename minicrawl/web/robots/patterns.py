@@ -247,6 +247,7 @@ class _Patterns:
         literals += [
             (costly.head, costly.rank) for costly in starred[affordable:] if costly.rank % 2 == 0
         ]
+        # Sorted, so that the greatest rank of equal literals remains.
         self._literals = _Literals(dict(sorted(literals)))
 
     def rank(self, key: str, budget: int, cheap: int) -> int:
@@ -257,7 +258,7 @@ class _Patterns:
 class Matcher:
     """The rules of a host, prepared for checks."""
 
-    __slots__ = ("_as_written", "_patterns")
+    __slots__ = ("_patterns", "_unsure")
 
     def __init__(self, allowed: Iterable[str], forbidden: Iterable[str]) -> None:
         ranked = [(2 * len(pattern), pattern) for pattern in forbidden]
@@ -266,7 +267,7 @@ class Matcher:
         unsure = [
             pattern for pattern in ranked if "%" in pattern[1] and _depends_on_place(pattern[1])
         ]
-        self._as_written = _Patterns(unsure) if unsure else None
+        self._unsure = _Patterns(unsure) if unsure else None  # other keys may match these, too
 
     def allows(self, path: str, budget: int = _BUDGET, cheap: int = _CHEAP) -> bool:
         """Return whether the rules allow a path: the part of a canonical URL after its origin.
@@ -276,13 +277,13 @@ class Matcher:
         key = path
         if "%" in path:
             key, budget = _key(path), budget - _DECODE * path.count("%")
-        if self._as_written is None:
+        if self._unsure is None:
             return self._patterns.rank(key, budget, cheap) % 2 == 1
-        # Also the path as written, and the key with all "/" and "?" of the query escaped.
+        # Other keys: the path as written, and the key with all "/" and "?" of the query escaped.
         above, question, query = key.partition("?")
         escaped = above + question + query.replace("/", "%2F").replace("?", "%3F")
         ranks = [
-            self._as_written.rank(other_key, budget // 3, cheap)
+            self._unsure.rank(other_key, budget // 3, cheap)
             for other_key in (_respelled(path, _IN_RULES), escaped)
         ]
         return max(self._patterns.rank(key, budget // 3, cheap), *ranks) % 2 == 1
