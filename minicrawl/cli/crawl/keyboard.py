@@ -21,7 +21,7 @@ from minicrawl.cli.crawl.display_state import DisplayState
 
 if TYPE_CHECKING:
     from minicrawl.cli.crawl.session import RunOptions
-    from minicrawl.report.progress.samples import SamplingProcess
+    from minicrawl.report.progress.sampling_process import SamplingProcess
 
 Hear = Callable[[str], None]
 _AT_ONCE = 64
@@ -125,7 +125,7 @@ class GraphKey:
     def show(self) -> None:
         """Show the figures, and start sampling."""
         if self._sampling is None:
-            from minicrawl.report.progress.samples import sampling_beside
+            from minicrawl.report.progress.sampling_process import sampling_beside
 
             beside = sampling_beside(self._store, self._graph_of)
             self._sampling = self._process.enter_context(beside)

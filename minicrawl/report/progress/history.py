@@ -14,9 +14,10 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.importance import share_read
 from minicrawl.model import CRAWLED
 from minicrawl.ports import Progress, unreported
-from minicrawl.report.progress import live_sampler
+from minicrawl.report.progress.followed_graph import WORK_AT_ONCE, FollowedGraph
 from minicrawl.report.progress.link_log import LinkLog
-from minicrawl.report.progress.samples import Sample, samples
+from minicrawl.report.progress.live_sampler import sampled_now
+from minicrawl.report.progress.samples import Sample, crawled_and_errors, samples
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.store import page_columns, questions, request_log, tables
 from minicrawl.store.reader import reading
@@ -33,7 +34,7 @@ def history(store: Path, graph_of: str = CRAWLED, progress: Progress = unreporte
     stored = [sample for sample in samples(store) if sample.graph_of == graph_of]
     if len(stored) < FEWEST:
         return remade(store, graph_of, progress)
-    last = live_sampler.sampled_now(store, graph_of)
+    last = sampled_now(store, graph_of)
     return stored if last is None or last.step == stored[-1].step else [*stored, last]
 
 
@@ -42,13 +43,13 @@ def remade(
 ) -> list[Sample]:
     """Return samples recomputed from the log, at `points` moments of the running time."""
     with reading(store) as connection, reporting_damage(store):
-        past, live = _Past(store, connection), live_sampler.LiveGraph(graph_of, most_exact=0)
+        past, graph = _Past(store, connection), FollowedGraph(graph_of, most_exact=0)
         samples = []
         for number, place in enumerate(past.places(points), start=1):
-            live.follow(connection, past.step_at(place))
+            graph.follow(connection, past.step_at(place))
             at = float(past.times[place])
-            live.measure(at, live_sampler.WORK_AT_ONCE)
-            samples.append(live_sampler.sample_of(live, at, past.counts(place, live.log)))
+            graph.measure(at, WORK_AT_ONCE)
+            samples.append(graph.sample(at, past.counts(place, graph.log)))
             progress(number / points)
         return samples
 
@@ -92,7 +93,7 @@ class _Past:
     def counts(self, place: int, log: LinkLog) -> dict[str, Any]:
         """Return the crawl's counts at that request."""
         pages = enumerate(np.bincount(log.states).tolist())
-        return live_sampler.by_state({state: count for state, count in pages if count}) | {
+        return crawled_and_errors({state: count for state, count in pages if count}) | {
             "running_s": float(self._running[place]),
             "requests": place + 1,
             "known": len(log),

@@ -1,28 +1,24 @@
-"""Samples of a running crawl, from the growth of its link graph."""
+"""Takes samples of a crawl: one now, or one after the other while it runs."""
 
 import select
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from minicrawl.errors import MissingStoreError
 from minicrawl.frontier.importance import gathered_now
-from minicrawl.graph.cohesion import Cohesion, cohesion
-from minicrawl.graph.csr import Csr
-from minicrawl.graph.distances import Extent
-from minicrawl.graph.dynamic import DynamicGraph
-from minicrawl.graph.outline import Outline, extent
 from minicrawl.model import CRAWLED
-from minicrawl.ports import Progress, unreported
-from minicrawl.report.progress.link_log import LinkLog
-from minicrawl.report.progress.samples import EVERY_S, Basis, Sample, keep_sample
-from minicrawl.states import READ_STATES, State
+from minicrawl.report.progress.followed_graph import (
+    MOST_EXACT,
+    MOST_WORK,
+    WORK_AT_ONCE,
+    FollowedGraph,
+)
+from minicrawl.report.progress.samples import EVERY_S, Sample, crawled_and_errors, keep_sample
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, rank_row
@@ -31,102 +27,8 @@ from minicrawl.store.trouble import reporting_damage
 
 OLDEST_S = 28.0
 """Maximum age of the distances, unless measuring takes longer."""
-MOST_EXACT = 3000
-_MOST_LINKS_AT_ONCE = 100_000
-"""New links in one update beyond which batches are used: link by link would take too long."""
-MOST_WORK = 8_000_000
-WORK_AT_ONCE = 1_000_000
-"""Maximum work if a user is waiting for the figures."""
-_SEED = 1
 _NOTHING_KEPT = -1, 0.0, None
 """Last sample's step, time of its distances, and gathered importance."""
-_NOTHING_YET = Extent(0, None, 0, is_exact=True)
-
-
-class LiveGraph:
-    """Graph of a store and its outline, following the log."""
-
-    def __init__(self, graph_of: str = CRAWLED, most_exact: int = MOST_EXACT) -> None:
-        self.log = LinkLog(graph_of)
-        self.distances_at = 0.0
-        self._most = most_exact
-        self._graph = DynamicGraph(most_exact)
-        self._far = _NOTHING_YET
-        self._cohesion: Cohesion | None = None
-        self._measured = 0
-
-    def follow(self, connection: tables.Connection, until: int | None = None) -> None:
-        """Read the log on, to its end or to step `until`."""
-        is_node, sources, targets, is_rewritten = self.log.follow(connection, until)
-        # Exact distances link by link are for small crawls, whose curves should not jump; their
-        # cost grows with the graph, while batches cost the same however often links arrive.
-        if len(is_node) > self._most or len(sources) > _MOST_LINKS_AT_ONCE:
-            self._graph.distances = None  # from here on they are measured
-        change = self._graph.become if is_rewritten else self._graph.add
-        change(is_node, sources, targets)
-
-    @property
-    def is_exact(self) -> bool:
-        """True if all figures are maintained link by link."""
-        return self._graph.distances is not None
-
-    @property
-    def graph(self) -> Csr:
-        return self._graph.graph
-
-    @property
-    def distances_basis(self) -> Basis:
-        if self.is_exact:
-            return Basis.EXACT
-        if self._far.is_exact:
-            return Basis.BATCH
-        return Basis.HYPERBALL if self._far.by_hyperball else Basis.ESTIMATE
-
-    @property
-    def is_unmeasured(self) -> bool:
-        """True if the distances were never measured."""
-        return not self.is_exact and not self._measured
-
-    @property
-    def are_distances_old(self) -> bool:
-        """True if there are steps since the distances were measured."""
-        return not self.is_exact and self._measured != self.log.step
-
-    def measure(self, now: float, most_work: int, progress: Progress = unreported) -> None:
-        """Measure the distances of the current graph, and what else is not maintained."""
-        step, graph = self.log.step, self.graph
-        if self._graph.cohesion is None:
-            self._cohesion = cohesion(graph)
-        self._far = extent(graph, np.random.default_rng(_SEED), progress, most_work)
-        self._measured, self.distances_at = step, now
-
-    def outline(self) -> Outline:
-        return self._graph.outline(self._far, self._cohesion)
-
-
-def sample_of(live: LiveGraph, at: float, counts: Mapping[str, Any]) -> Sample:
-    return Sample(
-        at=at,
-        step=live.log.step,
-        graph_of=live.log.graph_of,
-        basis=Basis.EXACT if live.is_exact else Basis.BATCH,
-        distances_at=at if live.is_exact else live.distances_at,
-        distances_basis=live.distances_basis,
-        outline=live.outline(),
-        **counts,
-    )
-
-
-def by_state(states: Mapping[int, int]) -> dict[str, int]:
-    """Return the numbers of crawled and failed pages, from the pages by state."""
-    return {
-        "crawled": sum(states.get(state, 0) for state in READ_STATES),
-        "errors": sum(
-            pages
-            for state, pages in states.items()
-            if State(state).is_failure or state == State.TYPE
-        ),
-    }
 
 
 def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
@@ -137,7 +39,7 @@ def counts_of(store: Path, connection: tables.Connection) -> dict[str, Any]:
     pages = states.items() if isinstance(states, dict) else ()
     with reading_beside(store, connection) as derived:
         converged = rank_row(derived, OPIC)
-    return by_state({int(state): int(count) for state, count in pages}) | {
+    return crawled_and_errors({int(state): int(count) for state, count in pages}) | {
         "running_s": numbers.get("running_s", 0.0),
         "requests": int(numbers.get("requests", 0)),
         "known": questions.pages_known(connection),
@@ -152,14 +54,14 @@ def sampled_now(
     store: Path, graph_of: str = CRAWLED, most_work: int = WORK_AT_ONCE
 ) -> Sample | None:
     """Return a sample of the last commit, from the log and not stored; None without links."""
-    now, live = time.time(), LiveGraph(graph_of, most_exact=0)
+    now, live = time.time(), FollowedGraph(graph_of, most_exact=0)
     with reading(store) as connection, reporting_damage(store):
         terms = tables.terms(connection)
         if terms is None or not terms.links:
             return None
         live.follow(connection)
         live.measure(now, most_work)
-        return sample_of(live, now, counts_of(store, connection))
+        return live.sample(now, counts_of(store, connection))
 
 
 class Sampler:
@@ -175,7 +77,7 @@ class Sampler:
     ) -> None:
         """`is_over` returns True if only the last sample is still wanted."""
         self._store, self._clock, self._is_over = store, clock, is_over
-        self._new_graph = partial(LiveGraph, graph_of, most_exact)
+        self._new_graph = partial(FollowedGraph, graph_of, most_exact)
         self._live, self._birth = self._new_graph(), ""
         self._due = 0.0
         self._known: tuple[int, float, object] = _NOTHING_KEPT
@@ -204,7 +106,7 @@ class Sampler:
         counts = counts_of(self._store, connection)
         known = self._live.log.step, self._live.distances_at, counts["importance_gathered"]
         if known != self._known:
-            sample = sample_of(self._live, time.time(), counts)
+            sample = self._live.sample(time.time(), counts)
             keep_sample(self._store, connection, sample)
             self._known = known
 

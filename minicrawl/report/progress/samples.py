@@ -1,20 +1,13 @@
-"""Samples of a crawl's figures over time, in the file of derived data, and who takes them.
-
-Laws: only the sampling process imports the code that computes the figures, so a crawl that is
-sampled starts as fast as any other. The last sample of a crawl that has ended shows its end.
-"""
+"""Samples of a crawl's figures over time, in the file of derived data."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
 from typing import TYPE_CHECKING, Any
 
-from minicrawl.errors import MinicrawlError
-from minicrawl.memory.child_interpreter import child_command
+from minicrawl.states import READ_STATES, State
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.samples import MOST_SAMPLES, append_sample, kept_samples
 from minicrawl.store.reader import reading
@@ -23,7 +16,8 @@ from minicrawl.store.tables import Connection, last_step
 if TYPE_CHECKING:
     from minicrawl.graph.outline import Outline
 
-FRESH_S = 30.0
+EVERY_S, FRESH_S = 2.0, 30.0
+"""How often samples are taken, and the age up to which one is shown without a new one."""
 
 
 class Basis(StrEnum):
@@ -104,6 +98,18 @@ class Sample:
         return cls(**known | bases | {"outline": Outline(**outline)})
 
 
+def crawled_and_errors(states: Mapping[int, int]) -> dict[str, int]:
+    """Return the numbers of crawled and failed pages, from the pages by state."""
+    return {
+        "crawled": sum(states.get(state, 0) for state in READ_STATES),
+        "errors": sum(
+            pages
+            for state, pages in states.items()
+            if State(state).is_failure or state == State.TYPE
+        ),
+    }
+
+
 def keep_sample(
     store: Path, connection: Connection, sample: Sample, most: int = MOST_SAMPLES
 ) -> None:
@@ -130,14 +136,8 @@ def fresh_sample(store: Path, graph_of: str, now: float, *, is_running: bool) ->
     return sample if is_last or (is_running and now - sample.at < FRESH_S) else None
 
 
-EVERY_S = 2.0
-LAST_S = 60.0
-"""Maximum time for the last sample."""
 MOST_AT_ONCE = 50_000
 """Maximum number of pages whose graph is measured without an explicit request, in about 1 s."""
-_MOMENT_S = 1.0
-COMMAND = "import os; os.nice(19); from minicrawl.report.progress.live_sampler import main; main()"
-"""Command of the process, which runs at the lowest priority from the start."""
 
 
 def shown_sample(
@@ -166,48 +166,3 @@ def shown_sample(
         return sampled_now(store, graph_of)
     last = latest_sample(store)
     return last if last is not None and last.graph_of == graph_of else None
-
-
-@contextmanager
-def sampling_beside(store: Path, graph_of: str) -> "Iterator[SamplingProcess]":
-    """Run a sampling process beside a crawl, which never waits for it. It is killed on exit."""
-    # The process has a session of its own, so that Ctrl-C reaches only the crawl, and a last sample
-    # can be taken.
-    arguments = child_command(COMMAND, str(store), graph_of)
-    with Popen(
-        arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True
-    ) as process:
-        try:
-            yield SamplingProcess(store, process)
-        finally:
-            process.kill()
-
-
-class SamplingProcess:
-    """Running sampling process. Its file is read at most as often as samples are written."""
-
-    def __init__(self, store: Path, process: Popen[bytes]) -> None:
-        self._store, self._process = store, process
-        self._began = time.time()
-        self._due = 0.0
-        self._sample: Sample | None = None
-
-    def finish(self, warn: Callable[[], None]) -> None:
-        """Wait for the sample of the crawl's end; call `warn` if that takes more than a moment."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with suppress(TimeoutExpired):
-            try:
-                self._process.wait(_MOMENT_S)
-            except TimeoutExpired:
-                warn()
-                self._process.wait(LAST_S)
-
-    def read(self) -> Sample | None:
-        """Return the last sample since the crawl began, or None."""
-        if time.monotonic() >= self._due:
-            with suppress(MinicrawlError):  # a later call tries again
-                sample = latest_sample(self._store)
-                self._sample = sample if sample and sample.at >= self._began else None
-            self._due = time.monotonic() + EVERY_S
-        return self._sample

@@ -12,8 +12,8 @@ from minicrawl.graph.csr import Csr
 from minicrawl.graph.outline import Outline, outline, strong
 from minicrawl.model import CRAWLED, GRAPHS
 from minicrawl.report.graph.source import as_linked, opened
+from minicrawl.report.progress.followed_graph import MOST_EXACT, MOST_WORK, FollowedGraph
 from minicrawl.report.progress.link_log import LinkLog
-from minicrawl.report.progress.live_sampler import MOST_EXACT, MOST_WORK, LiveGraph
 from minicrawl.states import State
 from minicrawl.store.reader import reading
 from tests.stores import A, B, HandCrawl
@@ -35,7 +35,7 @@ def comparable(found: Outline, graph: Csr) -> Outline:
     return replace(found, bow_tie=None, largest_strong_edges=0)
 
 
-def followed(live: LiveGraph, store: Path) -> Outline:
+def followed(live: FollowedGraph, store: Path) -> Outline:
     with reading(store) as connection:
         live.follow(connection)
     live.measure(0.0, MOST_WORK)
@@ -73,7 +73,7 @@ def random_event(crawl: HandCrawl, rng: random.Random) -> None:
 def test_the_growing_graph_is_right_after_every_step(tmp_path: Path, seed: int) -> None:
     """Link by link and in batches, with pages that are read in any order, and again."""
     rng = random.Random(seed)
-    growing = [LiveGraph(graph_of, most) for graph_of in GRAPHS for most in (0, MOST_EXACT)]
+    growing = [FollowedGraph(graph_of, most) for graph_of in GRAPHS for most in (0, MOST_EXACT)]
     with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
         crawl.seeds(URLS[:2])
         for _ in range(25):

@@ -15,7 +15,8 @@ import pytest
 
 from minicrawl.graph.outline import Outline, outline
 from minicrawl.model import KNOWN
-from minicrawl.report.progress.live_sampler import MOST_WORK, LiveGraph, Sampler, sampled_now
+from minicrawl.report.progress.followed_graph import MOST_WORK, FollowedGraph
+from minicrawl.report.progress.live_sampler import Sampler, sampled_now
 from minicrawl.report.progress.samples import EVERY_S, Basis, latest_sample, samples
 from minicrawl.states import State
 from minicrawl.store.reader import reading
@@ -41,7 +42,7 @@ def read(crawl: HandCrawl, number: int) -> None:
     crawl.commit()
 
 
-def followed(live: LiveGraph, crawl: HandCrawl) -> LiveGraph:
+def followed(live: FollowedGraph, crawl: HandCrawl) -> FollowedGraph:
     with reading(crawl.path) as connection:
         live.follow(connection)
     return live
@@ -77,7 +78,7 @@ def test_a_sample_has_the_figures_of_the_crawl_and_of_its_graph(crawl: HandCrawl
 
 
 def test_small_graphs_are_updated_link_by_link_and_larger_ones_in_batches(crawl: HandCrawl) -> None:
-    live = LiveGraph(most_exact=3)
+    live = FollowedGraph(most_exact=3)
     for number in range(1, 6):
         assert followed(live, crawl).is_exact == (number <= 3)
         live.measure(5.0, MOST_WORK)
@@ -95,11 +96,11 @@ def test_many_links_at_once_are_a_batch(crawl: HandCrawl, pages: int, is_exact: 
     for url in urls[:pages]:
         crawl.read(url, urls)
     crawl.commit()
-    assert followed(LiveGraph(), crawl).is_exact is is_exact
+    assert followed(FollowedGraph(), crawl).is_exact is is_exact
 
 
 def test_distances_are_old_until_they_are_measured_by_a_named_method(crawl: HandCrawl) -> None:
-    live = LiveGraph(most_exact=0)
+    live = FollowedGraph(most_exact=0)
     assert live.is_unmeasured
     read(crawl, 1)
     assert followed(live, crawl).are_distances_old
@@ -218,7 +219,7 @@ def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
     assert sampled_now(filled_store(tmp_path / "crawl.db", StoreTerms(links=False))) is None
 
 
-def test_the_module_with_samples_does_not_import_scipy() -> None:
-    code = "import sys, minicrawl.report.progress.samples; print('scipy' in sys.modules)"
+def test_a_crawl_that_is_sampled_does_not_import_scipy() -> None:
+    code = "import sys, minicrawl.report.progress.sampling_process; print('scipy' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "False\n"
