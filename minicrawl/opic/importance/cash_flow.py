@@ -245,7 +245,8 @@ class Refinement:
         # has changed, so the median leaves cash only near changes; the mean leaves a sum of 0. A
         # length of 0 ignores ranks that are of no use.
         dividends = (start - handed)[flow.givers]
-        levels = (np.median(dividends), dividends.mean()) if len(dividends) else ()
+        half = len(dividends) // 2  # `np.median` would load numpy's masked arrays
+        levels = (np.partition(dividends, half)[half], dividends.mean()) if len(dividends) else ()
         laps = [
             0.0,
             *(1 / flow.pages / level for level in levels if level * flow.pages > _ROUNDING),

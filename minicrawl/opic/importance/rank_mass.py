@@ -115,7 +115,7 @@ class RankMass:
         read = int(flow[is_read].sum())
         if not read or not is_open.any():
             return 1.0 if read else 0.0
-        from fractions import Fraction  # deferred: most commands need no proof
-
-        unread = int(self._through[is_open].sum()) + self._left(is_open) / Fraction(self._edge)
-        return max(nextafter(float(read / (read + unread)), 0), 0.0)
+        # In whole numbers: a denominator of 2 to some power multiplies all terms.
+        edge, one = self._edge.as_integer_ratio()
+        unread = edge * int(self._through[is_open].sum()) + one * self._left(is_open)
+        return max(nextafter(edge * read / (edge * read + unread), 0), 0.0)
