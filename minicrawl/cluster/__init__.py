@@ -20,7 +20,7 @@ child           the process in which a node crawls one shard
 
 around it
 engine          protocols of the replicated log; `nats` implements them
-access          addresses and credentials of the engine
+access          addresses and credentials of the engine, and `engine_thread`
 servers         NATS servers for demos and tests
 terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
 node            a process that holds leases of shards, crawls them and shares out pages

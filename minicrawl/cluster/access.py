@@ -4,22 +4,17 @@ import asyncio
 import os
 import re
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 from minicrawl.cluster.engine import ClusterEngine, EngineError
 from minicrawl.config import Settings
 from minicrawl.errors import UsageError, needs
 from minicrawl.fetch.tls.contexts import covers
-
-T = TypeVar("T")
-Connect = Callable[[], Coroutine[Any, Any, ClusterEngine]]
 
 _NAMED = re.compile("(.*[^/])/([A-Za-z0-9_-]*)")
 """Servers and the path after them; the slashes of `nats://` do not count."""
@@ -183,36 +178,3 @@ async def cancelled(tasks: Collection[asyncio.Task[Any]]) -> None:
         for task in left:
             task.cancel()
         _, left = await asyncio.wait(left, timeout=_CANCEL_AGAIN_S)
-
-
-class EngineThread:
-    """A thread with an event loop and an engine: no other work delays what it does."""
-
-    def __init__(self, connect: Connect) -> None:
-        """Call `connect` in the new thread, and wait for its engine."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="replica", daemon=True)
-        self._thread.start()
-        try:
-            self.engine = self.run(connect())
-        except BaseException:
-            self._stop()
-            raise
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.begin(work).result()
-
-    def begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Start the coroutine in the thread, without waiting."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def close(self) -> None:
-        try:
-            self.run(self.engine.close())
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

@@ -15,9 +15,10 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 from minicrawl.cluster import steering
-from minicrawl.cluster.access import ClusterAccess, EngineThread, access_of, connect_engine
+from minicrawl.cluster.access import ClusterAccess, access_of, connect_engine
 from minicrawl.cluster.commands.gather import folder_of
 from minicrawl.cluster.engine import ClusterEngine
+from minicrawl.cluster.engine_thread import EngineThread
 from minicrawl.cluster.gathering.kept_store import KeptStore, kept_store
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.config import Settings
@@ -78,14 +79,10 @@ class ClusterViews(Views):
             cluster: Json = to_json(self._live_cluster.status()) | moments
         except MinicrawlError as error:
             cluster = {"why": str(error)}
-        return {
-            "store": self._name,
-            "live": None,
-            "launched": False,
-            "ended": None,
-            "status": self._status(),
-            "cluster": cluster,
-        }
+        return super().crawl() | {"store": self._name, "cluster": cluster}
+
+    def _live(self) -> None:
+        """Return None: no crawl writes the gathered store."""
 
     def _status(self) -> Json:
         """Return the status of the gathered store, which never changes, from a cache."""
@@ -110,24 +107,23 @@ class ClusterViews(Views):
         raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
     def control(self, request: Json) -> Json:
-        verb, node = str(request.get("verb")), str(request.get("node"))
+        node = str(request.get("node"))
         change: ClusterRequest[object]
-        if verb in steering.REQUESTS:
-            change = steering.REQUESTS[verb]
-        elif verb == "set":
-            values = request.get("values")
-            if not isinstance(values, dict) or values.keys() != {"pages"}:
+        match request:
+            case {"verb": str(verb)} if verb in steering.REQUESTS:
+                change = steering.REQUESTS[verb]
+            case {"verb": "set", "values": {"pages": pages, **others}} if not others:
+                change = partial(steering.set_pages, given=pages)
+            case {"verb": "set"}:
                 raise UsageError("only the page budget of a cluster can be changed")
-            change = partial(steering.set_pages, given=values["pages"])
-        elif verb == "workers":
-            workers = request.get("workers")
-            if not isinstance(workers, int):
-                raise UsageError(f"{workers!r} workers: must be a number")
-            change = partial(steering.set_workers, node=node, workers=workers)
-        elif verb == "drain":
-            change = partial(steering.drain, node=node, undo=bool(request.get("undo")))
-        else:
-            raise UsageError(f"no such request: {verb}")
+            case {"verb": "workers", "workers": int(workers)}:
+                change = partial(steering.set_workers, node=node, workers=workers)
+            case {"verb": "workers"}:
+                raise UsageError(f"{request.get('workers')!r} workers: must be a number")
+            case {"verb": "drain"}:
+                change = partial(steering.drain, node=node, undo=bool(request.get("undo")))
+            case _:
+                raise UsageError(f"no such request: {request.get('verb')}")
         self._live_cluster.begin(change).result()
         return {"ok": True}
 
@@ -175,7 +171,7 @@ class GatheredStore:
 
 def serve_cluster(settings: Settings, place: Place) -> None:
     """Serve the dashboard of a cluster until the process is stopped."""
-    folder = folder_of(settings.cluster)
+    folder = folder_of(settings)
     with closing(LiveCluster(access_of(settings))) as live:
         views = ClusterViews(without_logins(settings.cluster.url or ""), live, folder)
         serve_views(views, folder / "cluster", place, click.echo)

@@ -19,8 +19,7 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.commands.nodes import with_engine
-from minicrawl.config import Cluster, Settings
-from minicrawl.errors import UsageError
+from minicrawl.config import Settings
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.own_files import scratch
@@ -114,7 +113,7 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
     """
     from minicrawl.cluster.gathering.kept_store import kept_store
 
-    folder = folder_of(settings.cluster)
+    folder = folder_of(settings)
     with ExitStack() as reading:
         with progress("gather") as progress_part:
             store, made = with_engine(
@@ -130,11 +129,9 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
         yield store
 
 
-def folder_of(cluster: Cluster) -> Path:
-    if cluster.url is None:
-        raise UsageError("no cluster: name its servers with --cluster nats://host:4222")
+def folder_of(settings: Settings) -> Path:
     usual = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    name = blake2b(cluster.url.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    name = blake2b((settings.cluster.url or "").encode(), digest_size=_DIGEST_BYTES).hexdigest()
     return Path(usual) / PROGRAM / "clusters" / name
 
 

@@ -28,8 +28,8 @@ from threading import Lock
 
 from minicrawl.archive.objects.moved_file import STUB, stub_of
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
-from minicrawl.cluster.access import EngineThread
 from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced, ignore
+from minicrawl.cluster.engine_thread import EngineThread
 from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
 from minicrawl.cluster.replica.shard_log import Emit, LogWriter, Overtaken, mark_taken, replay
 from minicrawl.errors import Damaged
@@ -100,8 +100,8 @@ async def restore_pages(
         begins_in, end, moved = first, 0, FIRST
         begins.clear()
         with suppress(Overtaken):  # by stubs of segments that were moved meanwhile
-            done = await replay(engine.pages, shard, before, add, log="kept pages", emit=emit)
-            return done.entry, begins_in
+            last, _ = await replay(engine.pages, shard, before, add, log="kept pages", emit=emit)
+            return last, begins_in
 
 
 def _note(begins: Begins, place: int, entry: int) -> None:

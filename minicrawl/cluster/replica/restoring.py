@@ -50,12 +50,12 @@ async def restore(
             if snapshot is None:
                 await to_thread(wal.make_empty, path)
             before, folding = snapshot.entry if snapshot else 0, Folding(path)
-            end = await replay(engine, shard, before, folding.add, until=until, emit=emit)
+            end, size = await replay(engine, shard, before, folding.add, until=until, emit=emit)
         except Overtaken:
             continue
         await to_thread(folding.finish)
-        if until is None or end.entry >= until:
-            return Restored(*end, before, last)
+        if until is None or end >= until:
+            return Restored(end, size, before, last)
         await engine.change_leader(shard)
     raise EngineUnavailable(f"the log of shard {shard} changes faster than it can be read")
 

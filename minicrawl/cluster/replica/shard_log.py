@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable
 from contextlib import aclosing, suppress
 from secrets import token_bytes
-from typing import NamedTuple
 
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced, ShardLogs, ignore
 from minicrawl.cluster.replica.entries import Entry, EntryKind, pack, unpack
@@ -29,13 +28,6 @@ class Overtaken(Exception):  # not an error: read again
     """Entries were removed while they were read."""
 
 
-class LogEnd(NamedTuple):
-    entry: int
-    """The last entry that was read."""
-    size: int
-    """Size of the entries that were read."""
-
-
 async def replay(
     logs: ShardLogs,
     shard: int,
@@ -45,8 +37,8 @@ async def replay(
     log: str = "log",
     until: int | None = None,
     emit: Emit = ignore,
-) -> LogEnd:
-    """Call `read` with all entries after `after`, up to `until`, and return where they end.
+) -> tuple[int, int]:
+    """Call `read` with all entries after `after`, up to `until`; return the last, and their size.
 
     Raises Overtaken if the writer has removed some of them.
     """
@@ -73,7 +65,7 @@ async def replay(
         raise
     if (await logs.log_span(shard)).first > last + 1:
         raise Overtaken
-    return LogEnd(last, size)
+    return last, size
 
 
 def _read(read: Read, content: bytes, number: int) -> None:

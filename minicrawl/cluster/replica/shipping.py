@@ -12,8 +12,8 @@ from pathlib import Path
 
 import zstandard
 
-from minicrawl.cluster.access import Connect, EngineThread
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable
+from minicrawl.cluster.engine_thread import Connect, EngineThread
 from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
 from minicrawl.cluster.replica.kept_pages import KeptPagesLog, TakenPages
 from minicrawl.cluster.replica.restoring import Restored

@@ -61,7 +61,7 @@ async def load_snapshot(
 
     before = (await engine.snapshots.log_span(shard)).first - 1
     try:
-        end = await replay(engine.snapshots, shard, before, add, log="snapshots", emit=emit)
+        end, _ = await replay(engine.snapshots, shard, before, add, log="snapshots", emit=emit)
         if last is not None:
             if last.object:
                 await _bring_back(engine, shard, last.object, compressed)
@@ -69,7 +69,7 @@ async def load_snapshot(
     finally:
         draft.unlink(missing_ok=True)
         compressed.unlink(missing_ok=True)
-    return last, end.entry
+    return last, end
 
 
 async def _bring_back(engine: ClusterEngine, shard: int, name: str, file: Path) -> None:
@@ -81,12 +81,15 @@ async def _bring_back(engine: ClusterEngine, shard: int, name: str, file: Path) 
     try:
         if stub is None:
             raise Overtaken
-        await to_thread(_fetch, moved, stub.value or b"")
+        moved_file.stub_path(moved).write_bytes(stub.value or b"")
+        await to_thread(_fetch, moved)
         moved.replace(file)
-    except EngineUnavailable as error:
+    except Unnamed:
+        raise
+    except (Damaged, Unreachable) as error:
         if await engine.get(key) is None:
             raise Overtaken from error
-        raise
+        raise EngineUnavailable(f"{error}; it is a snapshot") from error
     finally:
         moved.unlink(missing_ok=True)
         moved_file.stub_path(moved).unlink(missing_ok=True)
@@ -154,18 +157,12 @@ async def remove_moved(
                 await engine.delete(key.key)
 
 
-def _fetch(file: Path, stub_content: bytes) -> None:
-    moved_file.stub_path(file).write_bytes(stub_content)
-    try:
-        if (stub := moved_file.stub_of(file)) is not None:
-            moved_file.bring_back(file, stub.length)
-            with file.open("rb") as content:
-                if file_digest(content, "sha256").hexdigest() != stub.sha256:
-                    raise Damaged(f"{stub.url}/{stub.key} is damaged")
-    except Unnamed:
-        raise
-    except (Damaged, Unreachable) as error:
-        raise EngineUnavailable(f"{error}; it is a snapshot") from error
+def _fetch(file: Path) -> None:
+    if (stub := moved_file.stub_of(file)) is not None:
+        moved_file.bring_back(file, stub.length)
+        with file.open("rb") as content:
+            if file_digest(content, "sha256").hexdigest() != stub.sha256:
+                raise Damaged(f"{stub.url}/{stub.key} is damaged")
 
 
 def _compress(file: Path, to: Path) -> None:
