@@ -15,7 +15,7 @@ from minicrawl.config import Settings
 if TYPE_CHECKING:
     from minicrawl.control import ControlRequest
 
-_DEMO = "demo"
+DEMO = "demo"
 _SINGLE_MACHINE_OPTIONS = {
     "fresh": ("--fresh", "name another crawl, as in nats://host:4222/NAME"),
     "must_resume": ("--resume", "the same command continues a crawl"),
@@ -49,7 +49,7 @@ class ClusterCrawl(Companion):
             for name, (flag, instead) in _SINGLE_MACHINE_OPTIONS.items():
                 if request.given.get(name):
                     raise click.UsageError(f"{flag} is for a crawl on one machine: {instead}")
-            if request.given["seeds"] and cluster == _DEMO:
+            if request.given["seeds"] and cluster == DEMO:
                 raise click.UsageError("--cluster demo has its own seeds: leave out SEEDS")
         elif request.given["shards"]:
             raise click.UsageError("--shards needs --cluster")

@@ -10,7 +10,7 @@ import errno
 import os
 import shutil
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -32,11 +32,11 @@ from minicrawl.cluster.node.shard_process import (
 from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ShardReplica
+from minicrawl.cluster.shared_settings import loaded_by_name
 from minicrawl.cluster.terms import last_told, seeds_of
 from minicrawl.cluster.traffic.exchange import BatchExchange
 from minicrawl.cluster.traffic.local_shard import ClusterShard
-from minicrawl.config import Loaded, load
-from minicrawl.config.table import BY_NAME
+from minicrawl.config import Loaded
 from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Event, Warned
 from minicrawl.crawl.record.store_with_archive import earlier_place
@@ -91,10 +91,12 @@ class ShardChild:
     def _hear(self, message: tuple[int, int | None, Any]) -> None:
         number, command, argument = message
         match command:
-            case ShardCommand.RUN | ShardCommand.YIELD | ShardCommand.WARNING:
-                task = asyncio.create_task(self._reply(number, command, argument))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+            case ShardCommand.RUN:
+                self._reply(number, self._run(argument))
+            case ShardCommand.YIELD:
+                self._reply(number, self._yield_pages())
+            case ShardCommand.WARNING:
+                self._reply(number, self._warnings.get())
             case ShardCommand.UNTIL:
                 self._until = argument
                 if self._exchange is not None:
@@ -107,13 +109,12 @@ class ShardChild:
                 if self._crawl is not None:
                     self._crawl.stop()
 
-    async def _reply(self, number: int, command: int, argument: Any) -> None:
-        answers: dict[int, Callable[[], Awaitable[object]]] = {
-            ShardCommand.RUN: partial(self._run, argument),
-            ShardCommand.YIELD: self._yield_pages,
-            ShardCommand.WARNING: self._warnings.get,
-        }
-        self.channel.send((number, await answers[command](), process_time()))
+    def _reply(self, number: int, answer: Coroutine[Any, Any, object]) -> None:
+        async def reply() -> None:
+            self.channel.send((number, await answer, process_time()))
+
+        self._tasks.add(task := asyncio.create_task(reply()))
+        task.add_done_callback(self._tasks.discard)
 
     async def _run(self, job: ShardJob) -> ShardEnd:
         try:
@@ -230,12 +231,11 @@ class ShardChild:
 def settings_of_shard(job: ShardJob, store: Path) -> Loaded:
     """Load the settings of the crawl, completed by those of the node."""
     named = {**job.own_settings, **job.settings}
-    by_argument = {BY_NAME[name].argument: value for name, value in named.items()}
-    fixed: dict[str, object] = {"store": str(store), "converge": False, "cluster": None}
+    named |= {"store": str(store), "converge": False, "cluster": None}
     if isinstance(warc := named.get("warc"), str):  # to make file names unique in the cluster
         place = warc_place(warc)
-        fixed["warc"] = str(place._replace(name=f"{place.name or 'crawl'}-{job.shard:02}"))
-    return load({**by_argument, **fixed}, {}, None)
+        named["warc"] = str(place._replace(name=f"{place.name or 'crawl'}-{job.shard:02}"))
+    return loaded_by_name(named)
 
 
 def _leaves(error: BaseException) -> list[BaseException]:

@@ -43,9 +43,8 @@ class TermsRecord(Record):
     def limits(self) -> Budget:
         """Limits of the whole crawl, over all shards. Raises RecordError."""
         names = ("pages", "until", *OF_A_RUN)
-        given = {BY_NAME[name].argument: self.settings.get(name) for name in names}
         try:
-            return load(given, {}, None).settings.budget
+            return loaded_by_name({name: self.settings.get(name) for name in names}).settings.budget
         except UsageError as error:
             raise RecordError(f"the cluster's key {TERMS_KEY} has a wrong limit: {error}") from None
 
@@ -72,6 +71,10 @@ USUAL: dict[str, object] = {"keep": "none"}
 """Defaults that differ in a cluster: archived pages would all go through the servers."""
 LIVE = frozenset(("pages", *OF_A_RUN))
 """Settings that may change while the crawl runs."""
+
+
+def loaded_by_name(values: Mapping[str, object]) -> Loaded:
+    return load({BY_NAME[name].argument: value for name, value in values.items()}, {}, None)
 
 
 def settings_of_crawl(loaded: Loaded) -> dict[str, object]:
@@ -111,8 +114,7 @@ def effective_settings(
         for name, given in named.items()
         if name in BY_NAME and _is_shared(name) and name not in OF_A_RUN
     }
-    of_node = load({BY_NAME[name].argument: value for name, value in own.items()}, {}, None)
-    counting, _ = harmless(shared, of_node.settings)
+    counting, _ = harmless(shared, loaded_by_name(own).settings)
     known = (*counting, *OF_A_RUN)
     ignored = [given.place for name, given in named.items() if name not in known]
     return {name: given.value for name, given in counting.items()}, told_ignored(ignored)
@@ -127,9 +129,7 @@ def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> Settings:
     from minicrawl.crawl.start.reach import check_browser, check_types
     from minicrawl.crawl.start.settings import refuse_contradictions
 
-    named = {**own, **effective_settings(terms, own)[0]}
-    given = {BY_NAME[name].argument: value for name, value in named.items()}
-    settings = load(given, {}, None).settings
+    settings = loaded_by_name({**own, **effective_settings(terms, own)[0]}).settings
     refuse_contradictions(settings)
     check_types(settings.scope)
     check_browser(settings)

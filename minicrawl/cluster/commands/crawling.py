@@ -24,10 +24,11 @@ from minicrawl.cli.crawl.seeds import seeds_of
 from minicrawl.cli.crawl.session import NotFetched
 from minicrawl.cli.output import show_json
 from minicrawl.cluster.access import ClusterAccess, access_of, opened
+from minicrawl.cluster.beside_crawl import DEMO
 from minicrawl.cluster.commands.node import FOLDER
 from minicrawl.cluster.commands.nodes import facts_of
 from minicrawl.cluster.gathering.kept_store import gather_cluster
-from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
+from minicrawl.cluster.node.running import default_node_name, run_node
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.overview import ClusterStatus, ClusterWatch
 from minicrawl.cluster.servers import (
@@ -37,11 +38,7 @@ from minicrawl.cluster.servers import (
     local_servers,
     server_program,
 )
-from minicrawl.cluster.shared_settings import (
-    refuse_what_needs_one_machine,
-    settings_of_node,
-    workers_of_node,
-)
+from minicrawl.cluster.shared_settings import refuse_what_needs_one_machine
 from minicrawl.cluster.terms import start_or_join, state_of
 from minicrawl.config import Loaded
 from minicrawl.config.parts.storage import DEMO_PAGES
@@ -52,7 +49,6 @@ from minicrawl.errors import Interrupted
 from minicrawl.store.disk.files import files_of, remove
 from minicrawl.wording import as_duration, counted, rate, visible
 
-DEMO = "demo"
 LINE_EVERY_S = 10.0
 
 
@@ -111,10 +107,10 @@ async def _crawled(
             node: asyncio.Task[object] = asyncio.create_task(leaving.wait())
         else:
             # A node that runs as a service on this machine has the machine's name.
-            name, workers = default_node_name("-crawl"), workers_of_node(loaded)
-            place = NodeConfig(name=name, folder=FOLDER, workers=workers)
-            own = settings_of_node(loaded)
-            node = asyncio.create_task(run_node(access, place, own, shown.say, leaving))
+            crawling = run_node(
+                default_node_name("-crawl"), access, loaded, FOLDER, shown.say, leaving
+            )
+            node = asyncio.create_task(crawling)
         try:
             await asyncio.wait((watching, waiting, node), return_when=asyncio.FIRST_COMPLETED)
             if waiting.done():
@@ -210,12 +206,15 @@ async def demo_cluster(
             if WHEEL in (server_program() or ""):
                 emit(f"{SERVER} is that of {WHEEL_VERSION}, for demos and tests only")
             access = ClusterAccess(servers.url)
-            workers, own = workers_of_node(loaded), settings_of_node(settings)
-            nodes = []
-            for name in (f"demo-{number}" for number in range(1, DEMO_NODES + 1)):
-                config = NodeConfig(name=name, folder=Path(folder) / name, workers=workers)
-                node = run_node(access, config, own, partial(say, name), stopped)
-                nodes.append(asyncio.create_task(node))
+            names = [f"demo-{number}" for number in range(1, DEMO_NODES + 1)]
+            nodes = [
+                asyncio.create_task(
+                    run_node(
+                        name, access, settings, Path(folder) / name, partial(say, name), stopped
+                    )
+                )
+                for name in names
+            ]
             try:
                 yield access, settings, list(web.seeds)
             finally:

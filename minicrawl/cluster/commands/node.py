@@ -12,6 +12,7 @@ from minicrawl.cli.options import CommandWithSettings, loaded_options
 from minicrawl.cluster.access import access_of
 from minicrawl.config import Loaded
 from minicrawl.errors import UsageError
+from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.wording import visible
 
 FOLDER = Path("data/cluster")
@@ -36,13 +37,14 @@ _NAME = re.compile("[A-Za-z0-9_-]{1,32}")
     "--most-shards",
     metavar="N",
     type=click.IntRange(min=1),
+    default=MOST_SHARDS,
     help="Hold at most N shards.  [default: an equal share]",
 )
 @loaded_options(
     *("politeness", "network", "access", "cluster"),
     *("browser", "render-workers", "warc", "objects", "dedupe-with"),
 )
-def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None) -> None:
+def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int) -> None:
     """Join this machine to a cluster.
 
     The node crawls some of the shards until Ctrl-C or SIGTERM. The crawl and its settings come from
@@ -50,25 +52,18 @@ def node(loaded: Loaded, folder: Path, name: str | None, most_shards: int | None
     shorter --delay, --allow-private), are set here. A node that stops hands its shards over first;
     the shards of a killed node are taken over by the others.
     """
-    from minicrawl.cluster.node.running import NodeConfig, default_node_name, run_node
-    from minicrawl.cluster.shared_settings import settings_of_node, workers_of_node
+    from minicrawl.cluster.node.running import default_node_name, run_node
 
     name = name or default_node_name()
     if not _NAME.fullmatch(name):
         raise UsageError(f"--name {name}: use up to 32 letters, digits, - and _")
-    place = NodeConfig(
-        name=name,
-        folder=folder,
-        most_shards=most_shards or 1 << 16,
-        workers=workers_of_node(loaded),
-    )
-    access, own = access_of(loaded.settings), settings_of_node(loaded)
+    access = access_of(loaded.settings)
 
     async def run() -> None:
         stopped = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-        await run_node(access, place, own, _say, stopped)
+        await run_node(name, access, loaded, folder, _say, stopped, most_shards)
 
     asyncio.run(run())
 

@@ -7,9 +7,9 @@ import asyncio
 import fcntl
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -24,23 +24,22 @@ from minicrawl.cluster.node.shard_process import STORE_NAME, ShardJob, ShardProc
 from minicrawl.cluster.node.supervisor import Tell
 from minicrawl.cluster.records import NodeRecord
 from minicrawl.cluster.server_versions import cautions
-from minicrawl.cluster.shared_settings import check_terms, effective_settings
+from minicrawl.cluster.shared_settings import (
+    check_terms,
+    effective_settings,
+    settings_of_node,
+    workers_of_node,
+)
 from minicrawl.cluster.terms import wait_for_terms
+from minicrawl.config import Loaded
 from minicrawl.crawl.record.store_with_archive import earlier_place
 from minicrawl.errors import UsageError
+from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.store.reader import EARLIER, file_beside
 
 LEAST_DISK = 50_000_000
 """Least free disk space in bytes: a new shard takes some megabytes, and SQLite some to write."""
 _LOCK = "node.lock"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeConfig:
-    name: str
-    folder: Path
-    most_shards: int = 1 << 16
-    workers: int = 0  # per shard, until a user sets another number
 
 
 def default_node_name(ending: str = "") -> str:
@@ -51,15 +50,18 @@ def default_node_name(ending: str = "") -> str:
 
 
 async def run_node(
+    name: str,
     access: ClusterAccess,
-    place: NodeConfig,
-    own_settings: Mapping[str, object],
+    loaded: Loaded,
+    folder: Path,
     emit: Tell,
     stopped: asyncio.Event,
+    most_shards: int = MOST_SHARDS,
 ) -> None:
     """Run a node until it is stopped. If there is no crawl yet, wait for one."""
-    with _locked(place.folder):
-        check_disk(place.folder)
+    own_settings, workers = settings_of_node(loaded), workers_of_node(loaded)
+    with _locked(folder):
+        check_disk(folder)
         async with opened(access) as engine:
             for caution in cautions(await engine.server_facts()):
                 emit(caution)
@@ -76,9 +78,9 @@ async def run_node(
             terms = begun.result()
             storing = check_terms(terms, own_settings).storing
             if (earlier := earlier_place(storing)) is not None:  # once, for all shards
-                beside = file_beside(place.folder / STORE_NAME, EARLIER)
+                beside = file_beside(folder / STORE_NAME, EARLIER)
                 await asyncio.to_thread(read_earlier, earlier, beside, emit)
-            state = CrawlState(engine, terms, place.workers)
+            state = CrawlState(engine, terms, workers)
             shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
 
             def start(shard: int, generation: int) -> ShardProcess:
@@ -93,9 +95,9 @@ async def run_node(
                     run=state.state.run,
                     access=replace(access, name=engine.name),
                     generation=generation,
-                    folder=place.folder,
-                    settings={**settings, "workers": state.workers_of(place.name)},
-                    own_settings=dict(own_settings),
+                    folder=folder,
+                    settings={**settings, "workers": state.workers_of(name)},
+                    own_settings=own_settings,
                     seeds=state.terms.seeds,
                 )
                 return ShardProcess(job)
@@ -105,15 +107,15 @@ async def run_node(
                 beat=0,
                 version=__version__,
                 machine=platform.node(),
-                room=place.most_shards,
-                workers=place.workers,
-                disk_free=shutil.disk_usage(place.folder).free,
+                room=most_shards,
+                workers=workers,
+                disk_free=shutil.disk_usage(folder).free,
             )
-            presence = NodePresence(engine, engine.beats, place.name, record, lease_clock)
+            presence = NodePresence(engine, engine.beats, name, record, lease_clock)
             await Node(engine, presence, state, start, emit, stopped).run()
     if state.state.continued_as and not stopped.is_set():
         emit("the crawl has other shards now")
-        await run_node(access, place, own_settings, emit, stopped)
+        await run_node(name, access, loaded, folder, emit, stopped, most_shards)
 
 
 def check_disk(folder: Path) -> None:
