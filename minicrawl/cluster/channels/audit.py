@@ -54,6 +54,17 @@ def missing(statements: Sequence[Statement]) -> int:
     return unheld - under_way(statements)
 
 
+def posted_channels(
+    statements: Sequence[Statement],
+) -> Iterator[tuple[int, int, ChannelEnd, ChannelEnd]]:
+    """Yield sender and receiver of each channel, with its end as each of the two counts it."""
+    sent = {statement.shard: statement.sent for statement in statements}
+    for statement in statements:
+        for sender, posted in statement.received.items():
+            end = sent.get(sender, {}).get(statement.shard, ChannelEnd())
+            yield sender, statement.shard, end, posted
+
+
 def faults(
     statements: Sequence[Statement],
     sent_until: SentUntil,
@@ -65,20 +76,11 @@ def faults(
     """
     if lost := missing(statements):
         yield f"{lost} atoms of cash are missing over all shards"
-    sent = {
-        (statement.shard, to): end for statement in statements for to, end in statement.sent.items()
-    }
-    posted = {
-        (by, statement.shard): end
-        for statement in statements
-        for by, end in statement.received.items()
-    }
-    for (sender, receiver), end in posted.items():
+    for sender, receiver, sent, posted in posted_channels(statements):
         if (sender, receiver) in ahead:
             continue
         way = f"from shard {sender} to shard {receiver}"
-        last = sent.get((sender, receiver), ChannelEnd()).number
-        if end.number > last:
-            yield f"{way}, {end.number} batches were posted of {last} sent"
-        elif end.atoms != (atoms := sent_until(sender, receiver, end.number)):
-            yield f"{way}, {end.atoms} atoms were posted of {atoms} in the same batches"
+        if posted.number > sent.number:
+            yield f"{way}, {posted.number} batches were posted of {sent.number} sent"
+        elif posted.atoms != (atoms := sent_until(sender, receiver, posted.number)):
+            yield f"{way}, {posted.atoms} atoms were posted of {atoms} in the same batches"

@@ -17,7 +17,6 @@ pages, as levelling does. Gathering the shards gives the pages, links, histories
 the whole store. A shard without pages has a store as well, which knows what was taken down.
 """
 
-from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -42,7 +41,7 @@ from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.errors import Damaged
 from minicrawl.model import KeptAnswer
 from minicrawl.opic.ledger.channels import Channels
-from minicrawl.opic.ledger.ledger import FOREIGN, READ, UNREAD, Ledger, Totals
+from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.ports import Progress, unreported
 from minicrawl.states import State
 from minicrawl.store import page_columns, questions, tables
@@ -183,26 +182,17 @@ class _DealtPages(LedgerTable):
 
     def __init__(self, whole: LoadedShard, dealt: DealtShard, totals: Totals) -> None:
         """`totals` has the shard's clock and the cash of its virtual page."""
-        own, foreign = len(dealt.own), len(dealt.ids) - len(dealt.own)
-        is_unread = dealt.state == State.UNREAD
-        flags = np.where(is_unread, UNREAD, READ).astype(np.uint8)
-        self.state = np.append(dealt.state, np.full(foreign, State.FOREIGN, dtype=np.uint8))
-        self.ledger = ledger = Ledger()
-        keys = np.append(whole.key[dealt.is_own], np.zeros(foreign, dtype=np.int64))
-        ledger.restore(
-            array("q", keys.tobytes()),
-            bytearray(flags) + bytes([FOREIGN]) * foreign,
-            totals._replace(
-                minted=0,
-                dividend=0,
-                unread=int(np.count_nonzero(is_unread)),
-                foreign=foreign,
-                abroad=0,
-            ),
+        foreign = len(dealt.ids) - len(dealt.own)
+        nothing = np.zeros(foreign, dtype=np.int64)
+        super().__init__(
+            np.append(dealt.state, np.full(foreign, State.FOREIGN, dtype=np.uint8)),
+            np.append(whole.key[dealt.is_own], nothing),
+            totals._replace(minted=0, abroad=0),
         )
+        ledger = self.ledger
         ledger.minted = -ledger.missing()
-        self.history = np.append(whole.history[dealt.is_own], np.zeros(foreign, dtype=np.int64))
-        self.inlinks, self.spent = dealt.inlinks[dealt.ids], np.zeros(own + foreign, np.uint32)
+        self.history = np.append(whole.history[dealt.is_own], nothing)
+        self.inlinks, self.spent = dealt.inlinks[dealt.ids], np.zeros(len(dealt.ids), np.uint32)
         before, now = whole.totals, ledger.totals
         times = retimed(whole.g_time[dealt.is_own], before, now)
         self.g_time = np.append(times, np.full(foreign, ledger.now))

@@ -111,8 +111,7 @@ def _merged(
     if lost := gathered.missing():
         raise StoreError(f"{counted(lost, 'atom')} of cash missing over all shards")
     log = write_log(out, shards, unknown, gathered, broken, part(progress, 0.5, 0.8))
-    counters = counters_of_all(shards)
-    write_pages(out, shards, gathered, log, counters)
+    write_pages(out, shards, gathered, log, counters_of_all(shards))
     share = gathered_importance(load(out.path, out.connection))
     out.commit(Batch(counters=tables.counters(out.connection) | {tables.GATHERED: share}))
     progress(1)

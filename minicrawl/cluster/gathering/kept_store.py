@@ -23,6 +23,7 @@ from minicrawl.archive.warc.earlier import read_earlier
 from minicrawl.cluster.engine import ClusterEngine, ignore
 from minicrawl.cluster.gathering.gather import Gathered, gather
 from minicrawl.cluster.gathering.marks import in_use, mark_of, unread
+from minicrawl.cluster.gathering.shard_stores import opened
 from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.cluster.replica.restoring import find_end, restore
 from minicrawl.cluster.terms import last_told, refuse_other_version, state_of, terms_of
@@ -222,17 +223,11 @@ async def fetch_archives(
 
 def _join_archives(paths: Sequence[Path], store: Path, progress: Progress) -> None:
     """Join the archives beside the stores of the shards, for a store gathered from these."""
-    folders = dict[int, Path]()
     if not (ends := _absent_archives(store)):
         return
-    for path in paths:
-        with reading(path) as connection:
-            terms = tables.terms(connection)
-        assert terms is not None
-        folders[terms.shard] = archive_folder(path)
-    with closing(JoinedArchive(archive_folder(store))) as archive:
+    with opened(paths) as shards, closing(JoinedArchive(archive_folder(store))) as archive:
         for count, (shard, end) in enumerate(ends.items(), 1):
-            _join(archive, shard, folders[shard], end)
+            _join(archive, shard, archive_folder(shards[shard].path), end)
             progress(count / len(ends))
         _note_archive_end(store, archive.end)
 

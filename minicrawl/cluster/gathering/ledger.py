@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from minicrawl.cluster.gathering.common_pages import Numbers
 from minicrawl.cluster.gathering.shard_stores import LoadedShard, Small
 from minicrawl.opic.ledger.books import Books, Spending, Step, StepKind
-from minicrawl.opic.ledger.ledger import READ, UNREAD, Ledger, Totals
+from minicrawl.opic.ledger.ledger import FOREIGN, READ, UNREAD, Ledger, Totals
 from minicrawl.opic.windows.by_name import MEASURED
 from minicrawl.opic.windows.window import TICK_BITS
 from minicrawl.states import State
@@ -32,13 +32,20 @@ _ROWS_AT_ONCE = 1 << 14
 class LedgerTable:
     """A ledger, and the other columns that a store has of its pages."""
 
-    ledger: Ledger
-    state: NDArray[np.uint8]
     history: Numbers
     g_time: Numbers
     inlinks: Small
     spent: Small
     measures: dict[int, bytes]
+
+    def __init__(self, state: NDArray[np.uint8], key: Numbers, totals: Totals) -> None:
+        """`key` has all cash of the pages, so that read ones get no dividend."""
+        self.state, self.ledger = state, Ledger()
+        states = [state == State.UNREAD, state == State.FOREIGN]
+        flags = np.select(states, [UNREAD, FOREIGN], READ).astype(np.uint8)
+        unread, foreign = map(int, map(np.count_nonzero, states))
+        totals = totals._replace(dividend=0, unread=unread, foreign=foreign)
+        self.ledger.restore(array("q", key.tobytes()), bytearray(flags), totals)
 
     def __len__(self) -> int:
         return len(self.ledger)
@@ -77,24 +84,20 @@ def retimed_measures(packed: bytes, terms: StoreTerms, before: Totals, now: Tota
 class GatheredLedger(LedgerTable):
     def __init__(self, shards: Sequence[LoadedShard], terms: StoreTerms, unknown: int) -> None:
         """Join the own pages of all shards, one shard after another, and mint `unknown` others."""
-        self.state = np.concatenate([shard.state for shard in shards])
-        is_unread = self.state == State.UNREAD
-        ledger, totals = Ledger(), [shard.totals for shard in shards]
-        ledger.restore(
-            array("q", np.concatenate([shard.key for shard in shards]).tobytes()),
-            bytearray(np.where(is_unread, UNREAD, READ).astype(np.uint8)),
+        totals = [shard.totals for shard in shards]
+        super().__init__(
+            np.concatenate([shard.state for shard in shards]),
+            np.concatenate([shard.key for shard in shards]),
             totals[0]._replace(
                 minted=sum(shard.minted for shard in totals),
                 recorded=sum(shard.recorded for shard in totals),
-                dividend=0,
                 virtual=sum(shard.virtual for shard in totals),
                 pot=sum(shard.pot for shard in totals),
-                unread=int(np.count_nonzero(is_unread)),
-                foreign=0,
                 abroad=sum(shard.totals.abroad + int(shard.outbox.sum()) for shard in shards),
             ),
         )
-        self.ledger, self.books = ledger, Books(ledger, lambda _page: Spending(()))
+        ledger = self.ledger
+        self.books = Books(ledger, lambda _page: Spending(()))
         times = [retimed(shard.g_time, shard.totals, ledger.totals) for shard in shards]
         self.books.apply(Step(StepKind.BORN, born=unknown))
         nothing = np.zeros(unknown, dtype=np.uint32)

@@ -19,11 +19,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.cluster.channels.audit import faults, statement_of
+from minicrawl.cluster.channels.audit import faults, posted_channels, statement_of
 from minicrawl.cluster.gathering.common_pages import Hosts, Numbers
 from minicrawl.errors import DamagedStore, UsageError
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.ledger.channels import ChannelEnd, Channels
+from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import FOREIGN, READ
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import page_columns, tables
@@ -122,19 +122,17 @@ class LoadedShard:
         frontier = load(store.path, connection)
         ledger = frontier.ledger
         self.statement = statement_of(store.number, ledger, frontier.channels or Channels())
-        if lost := self.statement.minted - ledger.abroad - self.statement.held:
+        if lost := ledger.missing():
             raise DamagedStore(f"{store.path}: {counted(lost, 'atom')} of cash missing")
         self.totals = ledger.totals
         self.hosts = hosts.join(tables.hosts(connection))
         self.sent: SentBatches = {}
+        logged = Channels()
         for seq, step in tables.sendings(connection):
+            logged.apply(step)
             batches = self.sent.setdefault(step.page, [])
-            if step.amount != len(batches) + 1:
-                raise ValueError(
-                    f"batch {step.amount} follows batch {len(batches)}: a gap in the log"
-                )
-            atoms = sum(step.spending.weights) + step.spending.idle
-            batches.append((seq, atoms_until(batches, len(batches)) + atoms))
+            batches.append((seq, logged.sent[step.page].atoms))
+        self.is_miscounted = logged.sent != self.statement.sent
         self.forwards = frontier.books.forwards
         """page -> page that it stands for, which may be foreign; ids of the shard."""
         links = inlinks(connection, frontier).astype(np.uint32)
@@ -200,23 +198,15 @@ def audited(shards: Sequence[LoadedShard]) -> tuple[list[str], list[UnmatchedBat
     """Return the violations of the law, each a sentence, and batches that are merely ahead."""
     statements = [shard.statement for shard in shards]
     logs = {(shard.store.number, to): sent for shard in shards for to, sent in shard.sent.items()}
-    counts = {
-        (statement.shard, to): end for statement in statements for to, end in statement.sent.items()
-    }
     miscounted = [
         f"shard {shard.store.number} counts different sent batches than its log has"
         for shard in shards
-        if {
-            to: ChannelEnd(len(sent), atoms_until(sent, len(sent)))
-            for to, sent in shard.sent.items()
-        }
-        != shard.statement.sent
+        if shard.is_miscounted
     ]
     ahead = [
-        UnmatchedBatches(sender, statement.shard, end.number - sent.number, end.atoms - sent.atoms)
-        for statement in statements
-        for sender, end in statement.received.items()
-        if end.number > (sent := counts.get((sender, statement.shard), ChannelEnd())).number
+        UnmatchedBatches(sender, receiver, posted.number - sent.number, posted.atoms - sent.atoms)
+        for sender, receiver, sent, posted in posted_channels(statements)
+        if posted.number > sent.number
     ]
     wrong = faults(
         statements,
