@@ -112,19 +112,6 @@ class KeyValues(Protocol):
         """
 
 
-class BeatKeys(KeyValues, Protocol):
-    """Keys with a leader of their own, for what nodes repeat every second."""
-
-    async def separate_leaders(self) -> None:
-        """Move the lead of the beats to a server that does not lead the keys, if there is one."""
-
-    async def switch_server(self) -> None:
-        """Connect to another server, if there are several.
-
-        This server may be cut off from the others.
-        """
-
-
 class Broadcasts(Protocol):
     """Messages to current listeners, under names such as those of keys."""
 
@@ -146,8 +133,8 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
         """Name of the crawl."""
 
     @property
-    def beats(self) -> BeatKeys:
-        """Keys with a leader of their own."""
+    def beats(self) -> KeyValues:
+        """Keys with a leader of their own, for what nodes repeat every second."""
 
     @property
     def pages(self) -> ShardLogs:
@@ -156,6 +143,12 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
     @property
     def snapshots(self) -> ShardLogs:
         """The logs of snapshots, made on first use."""
+
+    async def separate_leaders(self) -> None:
+        """Move the lead of the beats to a server that does not lead the keys, if there is one."""
+
+    async def switch_server(self) -> None:
+        """Connect to another server, if there is one: this one may be cut off from the others."""
 
     async def server_facts(self) -> list[ServerFacts]:
         """Return the servers that answer; at least the one that we are connected to."""

@@ -155,24 +155,22 @@ def _is_table(value: Any, is_valid: Callable[[Any], bool]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRecord(Record):
-    """Record of a node, as the node describes itself. `beat` counts the repetitions."""
+class BeatRecord(Record):
+    """Sign of life of a node: all that others read in the second bucket of keys."""
 
     session: str
-    beat: int
+    beat: int  # number of repetitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRecord(BeatRecord):
+    """Record of a node, as the node describes itself."""
+
     version: str
     machine: str
     room: int  # most shards that it may hold
     workers: int  # fetching processes per shard; 0 if shards fetch themselves
     disk_free: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BeatRecord(Record):
-    """Sign of life of a node in the second bucket of keys, which another server leads."""
-
-    session: str
-    beat: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -212,7 +212,7 @@ async def test_a_value_may_have_the_largest_size(engine: ClusterEngine) -> None:
 
 async def test_beats_are_kept_apart_from_other_keys(connect: Connect) -> None:
     engine, other = await connect(), await connect()
-    await engine.beats.separate_leaders()
+    await engine.separate_leaders()
     await engine.put("node.a", b"key")
     await engine.beats.put("node.a", b"beat")
     assert [entry.value for entry in await other.keys()] == [b"key"]

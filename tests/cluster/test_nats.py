@@ -313,7 +313,7 @@ async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
         streams = engine._streams
         leaders = [""]
         while len(set(leaders) - {""}) < 2:
-            await engine.beats.separate_leaders()
+            await engine.separate_leaders()
             leaders = [await leader(streams, one) for one in (streams.keys, streams.beats)]
         (led,) = (one for one in servers.servers if one.name == leaders[0])
         await led.end(signal.SIGKILL)

@@ -24,8 +24,8 @@ from nats.errors import AuthorizationError, Error
 from minicrawl.cluster.access import ClusterAccess, cancelled, without_password
 from minicrawl.cluster.engine import EngineError, EngineUnavailable
 from minicrawl.cluster.nats.broadcasts import NatsBroadcasts
-from minicrawl.cluster.nats.jetstream import JetStreamClient
-from minicrawl.cluster.nats.keys import NatsBeats, NatsKeys
+from minicrawl.cluster.nats.jetstream import JetStreamClient, JetStreamRefusal
+from minicrawl.cluster.nats.keys import NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs
 from minicrawl.cluster.nats.streams import Streams
 from minicrawl.cluster.records import STATE_KEY, StateRecord
@@ -87,8 +87,19 @@ _MOST_CREDS_BYTES = 1 << 20
 class NatsEngine(NatsLogs, NatsKeys, NatsBroadcasts):
     def __init__(self, streams: Streams) -> None:
         super().__init__(streams)
-        self.beats, self.name = NatsBeats(streams), streams.name
+        self.beats, self.name = NatsKeys(streams, streams.beats), streams.name
         self.pages, self.snapshots = NatsLogs(streams, "pages"), NatsLogs(streams, "snapshots")
+
+    async def separate_leaders(self) -> None:
+        streams = self._streams
+        beats = streams.beats.stream
+        with suppress(JetStreamRefusal):  # no other server can lead now
+            leader = await streams.leader(streams.keys.stream)
+            if leader and leader == await streams.leader(beats):
+                await streams.step_down(beats)
+
+    async def switch_server(self) -> None:
+        await self._jetstream.switch_server()
 
     async def server_facts(self) -> list[ServerFacts]:
         """Ask all servers, which answer only the user of the system account."""

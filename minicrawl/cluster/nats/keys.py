@@ -1,4 +1,4 @@
-"""Keys with revisions in a stream of JetStream, and beats, which have a stream of their own."""
+"""Keys with revisions in a stream of JetStream."""
 
 import asyncio
 import math
@@ -12,7 +12,7 @@ from nats.errors import Error
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, KeyTaken
 from minicrawl.cluster.nats.jetstream import WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.logs import AT_ONCE
-from minicrawl.cluster.nats.streams import KeyBucket, NatsPart
+from minicrawl.cluster.nats.streams import KeyBucket, NatsPart, Streams
 from minicrawl.cluster.records import KeyEntry
 
 _LOOKS_EVERY_S = 2.0
@@ -26,9 +26,9 @@ _MARKER = f"{_OPERATION}: ".encode()
 class NatsKeys(NatsPart):
     """`KeyValues` in a bucket in the format of `nats kv`."""
 
-    @property
-    def _bucket(self) -> KeyBucket:
-        return self._streams.keys
+    def __init__(self, streams: Streams, bucket: KeyBucket | None = None) -> None:
+        super().__init__(streams)
+        self._bucket = bucket or streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
         entry = await self._last(key)
@@ -157,19 +157,3 @@ class NatsKeys(NatsPart):
             if refusal.error_code not in WRONG_SEQUENCE:
                 raise
             raise KeyTaken(f"{key} was changed by another node") from None
-
-
-class NatsBeats(NatsKeys):
-    @property
-    def _bucket(self) -> KeyBucket:
-        return self._streams.beats
-
-    async def separate_leaders(self) -> None:
-        streams = self._streams
-        with suppress(JetStreamRefusal):  # no other server can lead now
-            leader = await streams.leader(streams.keys.stream)
-            if leader and leader == await streams.leader(self._bucket.stream):
-                await streams.step_down(self._bucket.stream)
-
-    async def switch_server(self) -> None:
-        await self._jetstream.switch_server()

@@ -139,7 +139,7 @@ class Node:
         except RecordError as error:
             self._tell(str(error))
 
-    def _hear_own(self, place: str, entry: KeyEntry, said: BeatRecord | NodeRecord) -> None:
+    def _hear_own(self, place: str, entry: KeyEntry, said: BeatRecord) -> None:
         """Note our own beat when it arrives.
 
         Keys arrive in order: everything said before our beat has been heard.
@@ -152,7 +152,7 @@ class Node:
         """Keep one server from leading both places: the first live node by name does so for all."""
         if self.presence.name == min(self.view.live(self._now()), default=""):
             with suppress(EngineError):  # the next round may succeed
-                await self._engine.beats.separate_leaders()
+                await self._engine.separate_leaders()
 
     async def beat(self) -> None:
         """Send a sign of life. If it is confirmed, extend the deadline of our crawls."""
@@ -168,7 +168,7 @@ class Node:
                 shards = counted(len(self.held), "shard")
                 self._tell(f"{why}: {shards} of this node paused until {ends}")
             if not presence.refusal:  # two servers lead the two places, and neither answers
-                await self._engine.beats.switch_server()
+                await self._engine.switch_server()
             return
         self.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:

@@ -50,7 +50,7 @@ class NodePresence:
     def me(self) -> tuple[str, str]:
         return self.name, self.record.session
 
-    def began(self, said: BeatRecord | NodeRecord) -> float | None:
+    def began(self, said: BeatRecord) -> float | None:
         """Return when this beat was sent, or None if it is not one of our recent ones."""
         return self._began.get(said.beat) if said.session == self.record.session else None
 
@@ -87,8 +87,7 @@ class NodePresence:
         self._began[self.record.beat] = began
         self._began.pop(self.record.beat - _BEATS_KEPT, None)
         self._send(KEYS, self._write(), began)
-        beat = BeatRecord(session=self.record.session, beat=self.record.beat)
-        self._send(BEATS, self._beats.put(self._key, beat.pack()), began)
+        self._send(BEATS, self._beats.put(self._key, self.record.pack()), began)
         waiting = set(self._under_way.values())
         while waiting and self._answers == before:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
