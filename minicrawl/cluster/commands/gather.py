@@ -8,7 +8,7 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -19,14 +19,14 @@ from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.commands.nodes import with_engine
+from minicrawl.cluster.gathering.gather import Gathered
+from minicrawl.cluster.gathering.kept_store import gather_cluster, gather_stores, kept_store
+from minicrawl.cluster.gathering.resharding import name_of_continuation, reshard as dealt_anew
 from minicrawl.config import Settings
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.own_files import scratch
 from minicrawl.wording import counted, visible
-
-if TYPE_CHECKING:
-    from minicrawl.cluster.gathering.gather import Gathered
 
 _DIGEST_BYTES = 8
 
@@ -45,8 +45,6 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
     written, and the error says where. With --dedupe-with, web archives that are exported from FILE
     refer to the bodies of earlier ones.
     """
-    from minicrawl.cluster.gathering.kept_store import gather_cluster, gather_stores
-
     with progress("gather") as report:
         more: Any = {"earlier": settings.storing.dedupe_with, "emit": _warn}
         if stores:
@@ -88,9 +86,8 @@ def reshard(shards: int, gone: tuple[str, ...], settings: Settings, as_json: boo
     shards. Nodes join the new ones by themselves when `minicrawl crawl --cluster URL` continues it.
     The logs and objects of the old shards are deleted.
     """
-    from minicrawl.cluster.gathering.resharding import name_of_continuation, reshard as dealt_anew
 
-    async def run() -> "Gathered":
+    async def run() -> Gathered:
         async with opened(access, makes=False) as engine:
             new = replace(access, name=name_of_continuation(engine))
             async with opened(new) as target:
@@ -111,8 +108,6 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
 
     The store exists until the context is left, even if a newer one is gathered meanwhile.
     """
-    from minicrawl.cluster.gathering.kept_store import kept_store
-
     folder = folder_of(settings)
     with ExitStack() as reading:
         with progress("gather") as progress_part:
@@ -135,7 +130,7 @@ def folder_of(settings: Settings) -> Path:
     return Path(usual) / PROGRAM / "clusters" / name
 
 
-def _warn_of_ages(made: "Gathered") -> None:
+def _warn_of_ages(made: Gathered) -> None:
     if made.ahead:
         batches = counted(sum(shard.batches for shard in made.ahead), "batch", "batches")
         units = sum(shard.atoms for shard in made.ahead) / UNIT
@@ -149,7 +144,7 @@ def _warn(line: str) -> None:
     click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 
-def _facts(made: "Gathered") -> Iterator[tuple[str, str]]:
+def _facts(made: Gathered) -> Iterator[tuple[str, str]]:
     yield "store", str(made.store)
     yield "shards", f"{made.shards:,}"
     yield "pages", f"{made.pages:,}"
