@@ -94,12 +94,6 @@ def test_a_link_between_two_nodes_changes_one_rank() -> None:
     assert ranks.ranks == pytest.approx([1, 1.85])
 
 
-def test_links_without_triangles_have_none_to_count() -> None:
-    near = Neighbours()
-    near.change(1, keys_of((0, 0)), NONE, keys_of((0, 0)))
-    assert near.triangles == 0
-
-
 def test_an_empty_graph_and_one_with_too_many_links(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cohesion.cohesion(graph_of(0, NONE)) == cohesion.Cohesion(
         triangles=0, core=0, core_nodes=0, half_of_rank=0

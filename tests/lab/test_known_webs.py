@@ -129,6 +129,13 @@ def test_pages_that_gain_importance_rise_and_others_fall() -> None:
     assert np.median(mean[risen]) > 1.1 > np.median(mean) > 0.9 > np.median(mean[fallen])
 
 
+def test_windows_store_as_many_measures_a_page_as_they_need() -> None:
+    graph, policies = synthetic_web(Model.POWER_LAW, 60, SEED).graph, [STATIC, INTERPOLATION_8]
+    policies += [WindowPolicy("adaptive", 8), VARIABLE_4, WindowPolicy("variable", 8, most=2)]
+    found = watched(graph, policies, [0], Watching(laps=10, warm_up=20))
+    assert [found[policy, 0].measures_per_page for policy in policies] == [1, 1, 2, 4, 2]
+
+
 def test_the_width_of_variable_is_a_number_of_readings() -> None:
     with pytest.raises(UsageError, match="whole number"):
         WindowPolicy("variable", 2.5)

@@ -223,17 +223,6 @@ def test_a_restated_window_gives_the_importance_it_was_told(
         assert found == pytest.approx(told / (1 if name == "static" else TICKS), rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["static", "interpolation", "adaptive"])
-def test_a_restated_window_follows_later_cash(name: str) -> None:
-    window = a_window(name, 8, pages=2)
-    window.restate(np.array([0.5, 0.5]), np.array([1.0, 1.0]), 10 * TICKS, 2 * TICKS)
-    for now in range(11, 200):
-        record(window, 0, 0.75, now, circulation=2)
-        record(window, 1, 0.25, now, circulation=2)
-    rich, poor = importance(window, [0, 0], now=199, circulation=2)
-    assert 2 < rich / poor <= 3
-
-
 @pytest.mark.parametrize("name", ["interpolation", "adaptive"])
 def test_a_restated_window_has_its_whole_width(name: str) -> None:
     """Chance brings a tenth more in one of its sixteen parts."""
