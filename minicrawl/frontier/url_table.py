@@ -147,12 +147,12 @@ class UrlTable:
         self.origins += [host.origin for host in tables.hosts(connection)]
         self._host_ids.update((origin, host) for host, origin in enumerate(self.origins))
         origins = self.origins
-        for hosts, paths in tables.hosts_and_paths(connection):
-            self.host_of.extend(hosts)
-            self._index.add_all(map(add, map(origins.__getitem__, hosts), paths))
+        for hosts, paths, depths in page_columns.urls(connection):
+            self.host_of.frombytes(hosts.tobytes())
+            self._index.add_all(map(add, map(origins.__getitem__, hosts.tolist()), paths))
+            self.depth += np.minimum(depths, _DEEPEST).astype(np.uint8).tobytes()
         self._index.finish_loading()
         self._takedowns = tables.taken_down(tables.counters(connection))
-        self.load_depths(connection)
 
     def load_depths(self, connection: tables.Connection) -> None:
         """Load the depths of all pages."""

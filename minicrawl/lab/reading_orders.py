@@ -80,7 +80,7 @@ class ByPlace(ByKey):
             places = np.frombuffer(self._place_of, dtype=np.uint32)
             keys = np.frombuffer(self._keys, dtype=np.int64)
             keys[waits] = whole[places[waits]] + np.clip(cash[waits], 0, richest)
-            self.enqueue_blocks(())  # every host looks for its best page again
+            self.look_again()
             self._due = self._turns + max(1, self._turns // 100)
         return super().take()
 
@@ -218,7 +218,7 @@ class ByRecomputedPageRank(ByKey):
         scores = pagerank(graph, weights, options=self._options, teleport=jumps, start=start)
         self._rank = scores.values.astype(np.float64)
         np.frombuffer(self._keys, dtype=np.int64)[:] = self._rank * _KEY_SCALE
-        self.enqueue_blocks(())  # keys may have fallen: every host looks for its best page again
+        self.look_again()
         self._left = min(self._every, int(is_unread.sum()) - len(self.leased))
 
     def _walked(self, is_unread: NDArray[np.bool_]) -> tuple[Csr, Weights | None]:

@@ -19,6 +19,8 @@ Table = Literal["frontier", "urls"]
 Numbers = NDArray[Any]
 
 _COLUMN_ROWS = 20_000
+_BETWEEN_PATHS = "\n"
+"""No URL contains a line break; a damaged one is noticed, because there are too many paths."""
 _KINDS: dict[Column, type[np.integer[Any]]] = {
     "state": np.uint8,
     "inlinks": np.uint32,
@@ -45,21 +47,34 @@ def whole(connection: Connection, table: Table, column: Column) -> Numbers:
 
 def blocks(connection: Connection, table: Table, *columns: Column) -> Iterator[tuple[Numbers, ...]]:
     """Yield these columns of the last checkpoint or of the URLs, in the order of the ids."""
-    texts = ", ".join(f"group_concat({column})" for column in columns)
-    # group_concat joins the rows in the order of the inner query.
-    query = (
-        f"SELECT count(*), {texts} "
-        f"FROM (SELECT {', '.join(columns)} FROM {table} WHERE id >= ? AND id < ? ORDER BY id)"
-    )
+    texts = [f"group_concat({column})" for column in columns]
+    for count, *values in _joined(connection, table, *texts):
+        yield tuple(
+            _numbers(text, column, count) for text, column in zip(values, columns, strict=True)
+        )
+
+
+def urls(connection: Connection) -> Iterator[tuple[Numbers, list[str], Numbers]]:
+    """Yield hosts, paths and depths of all pages, in blocks, in the order of the ids."""
+    texts = "group_concat(host)", "group_concat(depth)", "group_concat(path, char(10))"
+    for count, hosts, depths, joined in _joined(connection, "urls", *texts):
+        paths = joined.split(_BETWEEN_PATHS)
+        if len(paths) != count:
+            raise ValueError("path has invalid values")
+        yield _numbers(hosts, "host", count), paths, _numbers(depths, "depth", count)
+
+
+def _joined(connection: Connection, table: Table, *texts: str) -> Iterator[tuple[Any, ...]]:
+    """Yield the number of rows of each block, and these texts of its columns."""
+    # group_concat joins rows as they are scanned, and without an index that is by id.
+    query = f"SELECT count(*), {', '.join(texts)} FROM {table} NOT INDEXED WHERE id >= ? AND id < ?"
     (rows,) = connection.execute(f"SELECT coalesce(max(id) + 1, 0) FROM {table}").fetchone()
     for start in range(0, rows, _COLUMN_ROWS):
         stop = min(start + _COLUMN_ROWS, rows)
-        count, *texts = connection.execute(query, (start, stop)).fetchone()
+        count, *values = connection.execute(query, (start, stop)).fetchone()
         if count != stop - start:
             raise ValueError(f"{table} lacks rows between {start} and {stop}")
-        yield tuple(
-            _numbers(text or "", column, count) for text, column in zip(texts, columns, strict=True)
-        )
+        yield count, *(value or "" for value in values)
 
 
 def _numbers(text: str, column: Column, count: int) -> Numbers:

@@ -20,7 +20,7 @@ from minicrawl.store.stored_links import is_plain, unpack
 from minicrawl.store.tables import Connection, as_json_list, column, number, urls_of
 from minicrawl.web.urls import split
 
-_SPENDINGS_AT_ONCE = 2_000
+_SPENDINGS_AT_ONCE = 1_000  # arrays of larger blocks exceed the cache, and are given new memory
 _ROWS_AT_ONCE = 10_000
 
 

@@ -61,6 +61,14 @@ def test_a_value_out_of_range_is_refused(filled: Path, value: str) -> None:
             list(page_columns.blocks(crawl.store.connection, "frontier", "inlinks"))
 
 
+def test_a_path_that_would_be_two_is_refused(filled: Path) -> None:
+    with closing(HandCrawl(filled)) as crawl:
+        assert sum(len(paths) for _, paths, _ in page_columns.urls(crawl.store.connection)) == 6
+        crawl.store.connection.execute("UPDATE urls SET path = '/a' || char(10) || '/b'")
+        with pytest.raises(ValueError, match="path"):
+            list(page_columns.urls(crawl.store.connection))
+
+
 def test_only_pages_with_a_window_have_measures(tmp_path: Path) -> None:
     path = filled_store(tmp_path / "crawl.db", StoreTerms(window="variable", width=3))
     with reading(path) as connection:

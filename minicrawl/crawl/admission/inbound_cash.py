@@ -247,12 +247,16 @@ class InboundCash:
             accounts.earn_many(numbers[known], gifts[known])
         self._note(hosts, links, gifts)
 
-    def recall(self, links: NDArray[np.int64], givers: Hosts, atoms: Atoms) -> None:
-        """Count gifts of earlier runs: they earn no pages, but rank hosts and copies again."""
+    def recall(self, links: Hosts, givers: Hosts, counts: Atoms, atoms: Atoms) -> None:
+        """Count gifts of earlier runs: they earn no pages, but rank hosts and copies again.
+
+        Each giver gave its atoms to each of the next `counts` links.
+        """
         self._grow()
         hosts = np.frombuffer(self._host_of, dtype=np.uint32)[links]
-        strange = self.site_index.sites(hosts) != self.site_index.sites(givers)
-        self._note(hosts[strange], links[strange], atoms[strange])
+        sites = self.site_index.sites(hosts)
+        strange = sites != np.repeat(self.site_index.sites(givers), counts)
+        self._note(hosts[strange], links[strange], np.repeat(atoms, counts)[strange])
 
     def count(self) -> None:
         """Add up the gifts that leave their host, their site, or both site and network."""

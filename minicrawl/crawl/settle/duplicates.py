@@ -169,7 +169,7 @@ class Duplicates:
     def load_gifts(self, blocks: Iterable[Spendings]) -> None:
         """Estimate what earlier runs gave to pages: spread histories along the last links."""
         frontier = self._frontier
-        ends = np.arange(len(frontier))
+        ends = np.arange(len(frontier), dtype=np.uint32)
         for page in frontier.books.forwards:
             ends[page] = self._receiver(page)
         for block in blocks:
@@ -179,7 +179,7 @@ class Duplicates:
                 if part.blobs:
                     self._load_block(part, ends)
 
-    def _load_block(self, block: Spendings, ends: Numbers) -> None:
+    def _load_block(self, block: Spendings, ends: NDArray[np.uint32]) -> None:
         """Load spendings whose links, without weights, are all plain or none of them."""
         if is_plain(block.blobs[0]):
             counts, links = unpack_plain(block.blobs)
@@ -190,8 +190,7 @@ class Duplicates:
         pots = np.where(block.kinds == StepKind.FORWARD, 1, 1 - frontier.small_edge) * UNIT
         atoms = frontier.window.histories(block.pages) * pots / np.maximum(counts, 1)
         hosts = np.frombuffer(frontier.urls.host_of, dtype=np.uint32)[block.pages]
-        gifts = np.repeat(atoms, counts).astype(np.int64)
-        self._inbound_cash.recall(ends[links], np.repeat(hosts, counts), gifts)
+        self._inbound_cash.recall(ends[links], hosts, counts, atoms.astype(np.int64))
 
 
 def _numbers(pages: Iterable[int]) -> Numbers:

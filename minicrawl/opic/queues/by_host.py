@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.model import PageId
-from minicrawl.opic.queues.host_queue import PAGE, EligiblePages, HostQueue
+from minicrawl.opic.queues.host_queue import LOWEST, PAGE, EligiblePages, HostQueue
 
 _SLACK = 256
 """Most entries in the front beyond two for each host."""
@@ -35,14 +36,33 @@ class ByHost:
             self.offer_one(page, host_of[page], keys[page])
 
     def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
-        """Enqueue large blocks of pages, in ascending order."""
+        """Enqueue the first pages, in large blocks and in ascending order; none is on lease."""
+        eligible, queues = self._eligible, self._queues
+        queues += [HostQueue(eligible) for _ in range(len(queues), eligible.count_hosts())]
+        most = np.full(len(queues), LOWEST)
+        richest = np.zeros(len(queues), dtype=np.uint32)
         for block in blocks:
-            hosts = self._eligible.hosts_of(block)
+            hosts, keys, before = eligible.hosts_of(block), eligible.keys_of(block), most.copy()
+            np.maximum.at(most, hosts, keys)
+            (best,) = ((keys == most[hosts]) & (keys > before[hosts])).nonzero()
+            # Backwards: of equals the last one written stays, and that must be the first page.
+            richest[hosts[best[::-1]]] = block[best[::-1]]
             order = np.argsort(hosts, kind="stable")
-            distinct, firsts = np.unique(hosts[order], return_index=True)
-            _, *parts = np.split(block[order], firsts)
-            for host, mine in zip(distinct.tolist(), parts, strict=True):
-                self._queue(host).pages.frombytes(mine.tobytes())
+            (firsts,) = np.diff(hosts[order], prepend=-1).nonzero()
+            octets = memoryview(block[order].tobytes())
+            borders = (np.append(firsts, len(block)) * block.itemsize).tolist()
+            distinct = hosts[order[firsts]].tolist()
+            for host, (start, end) in zip(distinct, pairwise(borders), strict=True):
+                queues[host].pages.frombytes(octets[start:end])
+        for queue, page, key in zip(queues, richest.tolist(), most.tolist(), strict=True):
+            if eligible.is_large(len(queue.pages)):
+                queue.set_front(queue.best())
+            elif key > LOWEST:
+                queue.set_front(page - (key << 32))
+        self._order_anew()
+
+    def look_again(self) -> None:
+        """Let every host look for its best page again, as keys may have fallen."""
         for queue in self._queues:
             queue.forget_candidates()
             self._show(queue)

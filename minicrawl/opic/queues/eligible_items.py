@@ -67,7 +67,7 @@ class EligibleItems(EligiblePages):
         return pages >= (self.large if hosts < _MANY_HOSTS else _LARGE_OF_MANY)
 
     def count_hosts(self) -> int:
-        return max(self._siblings.host_of, default=-1) + 1
+        return int(np.frombuffer(self._siblings.host_of, dtype=np.uint32).max(initial=0)) + 1
 
     def is_eligible(self, page: PageId) -> bool:
         # Without the columns: this and `renewed` are called several times a page.

@@ -30,7 +30,7 @@ empty    group without waiting members
 
 from array import array
 from collections.abc import Collection, Iterable, Iterator
-from itertools import repeat
+from itertools import chain, repeat
 from math import inf
 
 import numpy as np
@@ -86,7 +86,7 @@ class GroupQueue:
         self.known = self._siblings.known
         flags = np.frombuffer(self._flags, dtype=np.uint8)
         waiting = np.flatnonzero(flags == WAITING).astype(np.uint32)
-        self.hosts.enqueue_blocks([waiting, *self._lone_among(range(self.known))])
+        self.hosts.enqueue_blocks(chain((waiting,), self._lone_among(range(self.known))))
 
     def enqueue_new(self) -> None:
         """Enqueue new groups and lone pages."""

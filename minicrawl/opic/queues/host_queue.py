@@ -82,7 +82,9 @@ class EligiblePages:
         return pages >= self.large
 
     def count_hosts(self) -> int:
-        return max(cast("array[int]", self.host_of), default=-1) + 1
+        return (
+            int(np.frombuffer(cast("array[int]", self.host_of), dtype=np.uint32).max(initial=0)) + 1
+        )
 
     def keys_of(self, pages: Pages) -> NDArray[np.int64]:
         keys: NDArray[np.int64] = np.frombuffer(cast("array[int]", self.keys), dtype=np.int64)[

@@ -147,9 +147,9 @@ class LastReadings:
         for history, times in pasts:
             unread, read = np.flatnonzero(history == 0), np.flatnonzero(history)
             born = times[unread]
-            changes = np.flatnonzero(np.diff(born, prepend=born[:1] - 1))
-            for place, now in zip(unread[changes].tolist(), born[changes].tolist(), strict=True):
-                self._start_run(self._count + place, now)
+            (starts,) = np.diff(born, prepend=self._born[-1]).nonzero()
+            self._first.frombytes((self._count + unread[starts]).astype(np.uint32).tobytes())
+            self._born.frombytes(born[starts].tobytes())
             rows = np.arange(len(self.pages), len(self.pages) + len(read), dtype=np.uint32)
             pages = (self._count + read).astype(np.uint32)
             self._rows.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
