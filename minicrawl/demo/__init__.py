@@ -7,6 +7,7 @@ words          names of hosts, topics and sentences
 pages          content and links of pages
 special_hosts  hubs and difficult hosts
 web            the response to each request
+settings       settings of a crawl of it
 server         HTTP on loopback
 pytest_plugin  the fixture `serve_pages`, for tests of programs that crawl
 beside_crawl   `crawl --demo`

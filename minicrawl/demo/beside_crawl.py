@@ -56,7 +56,8 @@ def _is_of_a_demo(store: Path) -> bool:
 @contextmanager
 def _served(request: CrawlRequest, pages: int) -> Iterator[OwnWeb]:
     from minicrawl.demo.server import DemoServer
-    from minicrawl.demo.web import DemoWeb, demo_settings
+    from minicrawl.demo.settings import demo_settings
+    from minicrawl.demo.web import DemoWeb
 
     web = DemoWeb(pages)
     with DemoServer(web) as server:

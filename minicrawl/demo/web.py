@@ -17,12 +17,8 @@ import re
 from collections.abc import Mapping
 from email.utils import formatdate
 from random import Random
-from typing import Any, Final
+from typing import Final
 
-from minicrawl.config import Loaded, Settings
-from minicrawl.config.parts.storage import DEMO_STORE, DEMO_USUAL
-from minicrawl.config.settings import DEFAULT
-from minicrawl.config.table import TABLE
 from minicrawl.demo.pages import (
     MISSING,
     Anchor,
@@ -184,31 +180,3 @@ def _unless_known(answer: DemoResponse, headers: Mapping[str, str]) -> DemoRespo
         date = answer.headers.get("Last-Modified")
         is_known = date is not None and date == headers.get("if-modified-since")
     return answer._replace(status=304, body=b"") if is_known else answer
-
-
-def demo_settings(loaded: Loaded, pages: int, address: str) -> Loaded:
-    """Return settings for the demo: no delays, since the server is our own, and a small endowment.
-
-    The endowment is small because nobody chose the seeds. Flags of the command line count; other
-    settings are defaults.
-    """
-    usual: dict[str, Any] = {
-        **DEMO_USUAL,
-        "pages": pages,
-        "per_address": loaded.settings.politeness.concurrency,
-        "store": str(DEMO_STORE),
-    }
-    is_flag = {name: origin.startswith("--") for name, origin in loaded.origins.items()}
-    flags = {
-        setting.argument: loaded.settings.value(setting)
-        for setting in TABLE
-        if is_flag[setting.name]
-    }
-    return Loaded(
-        settings=Settings.of(
-            **usual | flags | {"resolve": [f"*={address}"], "allow_private": True, "proxy": "none"}
-        ),
-        origins={
-            name: origin if is_flag[name] else DEFAULT for name, origin in loaded.origins.items()
-        },
-    )

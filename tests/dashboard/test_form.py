@@ -22,7 +22,7 @@ from minicrawl.dashboard.http_server import LimitedServer, listening
 from minicrawl.dashboard.launcher import Launcher
 from minicrawl.dashboard.routes import Dashboard
 from minicrawl.dashboard.views import Views
-from minicrawl.demo.web import demo_settings
+from minicrawl.demo.settings import demo_settings
 from tests.dashboard.browsers import browser, playwright
 from tests.dashboard.servers import PATIENCE_MS, needs_chromium
 from tests.dashboard.test_launching import strict_store

@@ -14,7 +14,7 @@ from minicrawl.config.table import BY_NAME
 from minicrawl.crawl.start.settings import keep_settings
 from minicrawl.dashboard.crawl_form import FIELDS, CrawlForm, in_words
 from minicrawl.dashboard.launcher import Launcher
-from minicrawl.demo.web import demo_settings
+from minicrawl.demo.settings import demo_settings
 from minicrawl.errors import FormError
 from minicrawl.store.writer import StoreWriter
 from tests.stores import filled_store

@@ -19,7 +19,8 @@ from zlib import crc32
 
 import numpy as np
 
-from minicrawl.audit.facts.page_faults import COMMENT, FAULTS, contents, data_gaps, faults_of
+from minicrawl.audit.facts.page_faults import COMMENT, FAULTS, contents, faults_of
+from minicrawl.audit.facts.structured_data import data_gaps
 from minicrawl.web.encoding.labels import UTF_8, encoded_query, encoding_of_label
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.languages import is_known_language

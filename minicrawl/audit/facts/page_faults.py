@@ -1,4 +1,4 @@
-r"""Faults in the markup of one page, counted: links, controls, structured data, leaked errors.
+r"""Faults in the markup of one page, counted: links, controls, leaked errors.
 
 Any markup is read in linear time: no pattern crosses the start of the next tag of its kind. Each
 fault has a look-alike that is none:
@@ -15,7 +15,6 @@ import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import unquote
 
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, href, unescaped
@@ -120,18 +119,6 @@ _LEAST_USUAL, _MUCH_MORE_USUAL = 0.2, 5
 _SEPARATOR = re.compile(r"\s+[|–—·•:-]+\s+|:\s")
 _MOST_WORDS = 150
 """Most words of a page that only says that it is missing; an article about 404 has more."""
-_REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
-    "product": (("name",), ("offers", "review", "aggregateRating")),
-    **dict.fromkeys(("article", "newsarticle", "blogposting"), (("headline", "name"),)),
-    "recipe": (("name",), ("image",)),
-    "event": (("name",), ("startDate",), ("location",)),
-    "breadcrumblist": (("itemListElement",),),
-    "faqpage": (("mainEntity",),),
-    "jobposting": (("title",), ("description",), ("datePosted",), ("hiringOrganization",)),
-    "localbusiness": (("name",), ("address",)),
-    "videoobject": (("name",), ("thumbnailUrl",), ("uploadDate",)),
-}
-"""Properties that search engines require by type, each with its alternatives."""
 
 
 def faults_of(
@@ -253,19 +240,3 @@ def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
         ids[name] += 1
         if name and ids[name] == 2:  # noqa: PLR2004  # further ones are the same fault
             yield "repeated_ids", element.start()
-
-
-def data_gaps(data: Any) -> int:
-    """Count items, at the top of the data and in graphs and lists there, that lack a property."""
-    gaps, waiting = 0, [data]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, list):
-            waiting += item
-        elif isinstance(item, dict):
-            waiting.append(item.get("@graph"))
-            kind = item.get("@type")
-            kinds = kind if isinstance(kind, list) else [kind]
-            required = [one for kind in kinds for one in _REQUIRED.get(str(kind).lower(), ())]
-            gaps += not all(any(item.get(name) for name in names) for names in required)
-    return gaps

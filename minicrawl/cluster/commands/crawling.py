@@ -44,7 +44,8 @@ from minicrawl.config import Loaded
 from minicrawl.config.parts.storage import DEMO_PAGES
 from minicrawl.config.values.networks import without_logins
 from minicrawl.demo.server import DemoServer
-from minicrawl.demo.web import DemoWeb, demo_settings
+from minicrawl.demo.settings import demo_settings
+from minicrawl.demo.web import DemoWeb
 from minicrawl.errors import Interrupted
 from minicrawl.store.disk.files import files_of, remove
 from minicrawl.wording import as_duration, counted, rate, visible
