@@ -13,7 +13,8 @@ from collections import Counter
 from minicrawl.config import Settings
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.record.recorder import Recorder
-from minicrawl.crawl.settle.outcome import describe_failure, fault_of, tries_of
+from minicrawl.crawl.settle.descriptions import describe_failure
+from minicrawl.crawl.settle.outcome import fault_of, tries_of
 from minicrawl.model import Failed, FetchResult, Refused
 from minicrawl.ports import Clock
 from minicrawl.states import Contact, State, policy_of

@@ -28,7 +28,7 @@ from minicrawl.crawl.events import Listener, Noted
 from minicrawl.crawl.hosts.back_off import BackOff
 from minicrawl.crawl.hosts.host import Host, remaining_s
 from minicrawl.crawl.hosts.side_requests import SideRequests, follow
-from minicrawl.crawl.settle.outcome import describe_failure
+from minicrawl.crawl.settle.descriptions import describe_failure
 from minicrawl.model import Failed, Moved, Refused, Request, Response, Want
 from minicrawl.ports import WebAccess
 from minicrawl.states import State

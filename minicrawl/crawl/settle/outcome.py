@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple, assert_never
 
-from minicrawl.config import Network
 from minicrawl.model import (
     Failed,
     FetchResult,
@@ -24,7 +23,6 @@ from minicrawl.model import (
     Unchanged,
 )
 from minicrawl.states import FAILURES, State, policy_of
-from minicrawl.store.records import CHANGED
 from minicrawl.web.responses.challenges import COOKIE_WALL
 from minicrawl.web.responses.headers import retry_after_s
 from minicrawl.web.urls import ResolvedUrl, resolve
@@ -191,47 +189,3 @@ def fault_of(fetched: FetchResult, today: float) -> tuple[State, float | None] |
     if not isinstance(fetched, Failed) or policy_of(fetched.kind).pause is None:
         return None
     return fetched.kind, retry_after_s(fetched.retry_after, datetime.fromtimestamp(today, UTC))
-
-
-def describe_failure(fetched: FetchResult) -> str:
-    name, status, detail = _describe(fetched)
-    return f"{name.rpartition(':')[2]}: {detail or status or ''}".removesuffix(": ")
-
-
-def describe_outcome(
-    fetched: FetchResult,
-    network: Network,
-    parsed: ParsedPage | None = None,
-    end: TurnEnd | None = None,
-) -> tuple[str, int | None, str]:
-    """Return the name of the outcome, the status of the response, and details."""
-    name, status, detail = _describe(fetched)
-    if isinstance(fetched, Response) and fetched.cut:
-        by_setting = {
-            State.TOO_LARGE: f"cut at {network.max_body_bytes:,} bytes (--max-body)",
-            State.CROWDED: "truncated: all bodies together exceeded "
-            f"{network.max_bodies_bytes:,} bytes",
-            State.TIMEOUT: f"cut after {network.timeout_s:g} s (--timeout)",
-        }
-        why = f"cut: {fetched.cut_detail or fetched.cut.label}"
-        detail = why if fetched.cut_detail else by_setting.get(fetched.cut, why)
-    details = [detail]
-    if parsed is not None:
-        details.append(parsed.cut)
-    if end is not None:
-        name = end.state.outcome if end.reason else name
-        details += [end.reason, CHANGED if end.has_changed else ""]
-    return name, status, "; ".join(filter(None, details))
-
-
-def _describe(fetched: FetchResult) -> tuple[str, int | None, str]:
-    match fetched:
-        case Response():
-            return "page", fetched.status, f"cut: {fetched.cut.label}" if fetched.cut else ""
-        case Moved():
-            return "moved", fetched.status, fetched.target
-        case Unchanged():
-            return "unchanged", 304, ""
-        case Refused(state, detail, status) | Failed(state, detail, status):
-            return state.outcome, status, detail
-    assert_never(fetched)

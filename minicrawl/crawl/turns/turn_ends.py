@@ -15,7 +15,8 @@ from minicrawl.config.values.kinds import OFF
 from minicrawl.crawl.events import Delayed, Listener, Settled
 from minicrawl.crawl.hosts.side_requests import SideRequests
 from minicrawl.crawl.schedule.leases import LeaseScheduler
-from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome, describe_outcome
+from minicrawl.crawl.settle.descriptions import describe_outcome
+from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome
 from minicrawl.crawl.settle.posting import ReplayScheduler, are_many
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.listed_pages import ListedPages

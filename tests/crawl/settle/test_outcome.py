@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from minicrawl.config import Network
+from minicrawl.crawl.settle.descriptions import describe_failure, describe_outcome
 from minicrawl.crawl.settle.outcome import (
     GivenUp,
     NotModified,
@@ -13,8 +14,6 @@ from minicrawl.crawl.settle.outcome import (
     TurnEnd,
     WasRead,
     decide_outcome,
-    describe_failure,
-    describe_outcome,
     fault_of,
     tries_of,
 )
