@@ -18,9 +18,10 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return Path("minicrawl.toml")
 
 
-def test_a_flag_is_named_as_it_was_written() -> None:
-    given = {"pages": "5", "sitemaps": True, "robots": False, "deny": ("a",)}
+def test_a_flag_is_named_as_it_was_written_if_it_was() -> None:
+    given = {"pages": "5", "sitemaps": True, "robots": False, "deny": ("a",), "max_depth": None}
     assert load(given, {}, None).origins.items() >= {
+        ("max-depth", "default"),
         ("pages", "--pages"),
         ("sitemaps", "--sitemaps"),
         ("robots", "--ignore-robots"),
