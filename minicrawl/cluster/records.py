@@ -155,22 +155,16 @@ def _is_table(value: Any, is_valid: Callable[[Any], bool]) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeatRecord(Record):
-    """Sign of life of a node: all that others read in the second bucket of keys."""
+class NodeRecord(Record):
+    """Sign of life of a node, as the node describes itself."""
 
     session: str
     beat: int  # number of repetitions
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NodeRecord(BeatRecord):
-    """Record of a node, as the node describes itself."""
-
     version: str
     machine: str
     room: int  # most shards that it may hold
     workers: int  # fetching processes per shard; 0 if shards fetch themselves
-    disk_free: int
+    disk_free: int = 0  # bytes, at the moment of the beat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,12 +35,12 @@ The budget of pages is agreed on in the same way, by compare-and-set (see `share
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from minicrawl.cluster import records
 from minicrawl.cluster.node.assignment import assignment
-from minicrawl.cluster.records import BeatRecord, KeyEntry, LeaseRecord, NodeRecord
+from minicrawl.cluster.records import KeyEntry, LeaseRecord, NodeRecord
 
 # Silent means: in each place, up to the moment to which everything said there is certainly known.
 # HOLD_S is shorter than LEASE_S also if a process is paused as a whole, since its clock runs on.
@@ -114,10 +114,11 @@ class ClusterView:
         elif before.record.beat < record.beat:  # else the record was read twice, or arrived late
             self.nodes[name] = SeenNode(record, before.since, now)
 
-    def hear_beat(self, name: str, beat: BeatRecord, now: float) -> None:
+    def hear_beat(self, name: str, record: NodeRecord, now: float) -> None:
+        """Process a record from the second place, where a node that has left may still be read."""
         before = self.nodes.get(name)
-        if before is not None and before.record.session == beat.session:
-            self.hear_node(name, replace(before.record, beat=beat.beat), now)
+        if before is not None and before.record.session == record.session:
+            self.hear_node(name, record, now)
 
     def know_all_to(self, place: str, moment: float) -> bool:
         """Note that everything said in this place before `moment` was heard.

@@ -22,7 +22,7 @@ from minicrawl.cluster.node.following import follow, listen
 from minicrawl.cluster.node.leases import BEAT_S, BEATS, HOLD_S, KEYS, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now, lease_clock
 from minicrawl.cluster.node.supervisor import ShardSupervisor, Start, Tell
-from minicrawl.cluster.records import TOLD_PREFIX, BeatRecord, KeyEntry, NodeRecord, RecordError
+from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, NodeRecord, RecordError
 from minicrawl.errors import UsageError
 from minicrawl.wording import counted
 
@@ -128,9 +128,9 @@ class Node:
 
     def hear_beat(self, entry: KeyEntry) -> None:
         with self._reporting():
-            if (beat := BeatRecord.of(entry)) is not None:
-                self.view.hear_beat(_name_in(entry), beat, self._now())
-                self._hear_own(BEATS, entry, beat)
+            if (record := NodeRecord.of(entry)) is not None:
+                self.view.hear_beat(_name_in(entry), record, self._now())
+                self._hear_own(BEATS, entry, record)
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -139,7 +139,7 @@ class Node:
         except RecordError as error:
             self._tell(str(error))
 
-    def _hear_own(self, place: str, entry: KeyEntry, said: BeatRecord) -> None:
+    def _hear_own(self, place: str, entry: KeyEntry, said: NodeRecord) -> None:
         """Note our own beat when it arrives.
 
         Keys arrive in order: everything said before our beat has been heard.

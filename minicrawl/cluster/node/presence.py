@@ -5,14 +5,16 @@ later than the moment at which the others heard the beat: it was read before the
 """
 
 import asyncio
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable, KeyTaken, KeyValues
 from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
-from minicrawl.cluster.records import NODE_PREFIX, BeatRecord, NodeRecord
+from minicrawl.cluster.records import NODE_PREFIX, NodeRecord
 from minicrawl.errors import UsageError
 
 PATIENCE_S = 3.0
@@ -32,10 +34,18 @@ def lease_clock() -> float:
 
 
 class NodePresence:
+    """Presence of a node whose shards are in this folder."""
+
     def __init__(
-        self, engine: KeyValues, beats: KeyValues, name: str, record: NodeRecord, now: Now
+        self,
+        engine: KeyValues,
+        beats: KeyValues,
+        name: str,
+        record: NodeRecord,
+        folder: Path,
+        now: Now,
     ) -> None:
-        self._engine, self._beats, self._now = engine, beats, now
+        self._engine, self._beats, self._folder, self._now = engine, beats, folder, now
         self.name, self.record = name, record
         self._key, self._revision = f"{NODE_PREFIX}{name}", 0
         self._under_way: dict[str, asyncio.Task[None]] = {}
@@ -50,7 +60,7 @@ class NodePresence:
     def me(self) -> tuple[str, str]:
         return self.name, self.record.session
 
-    def began(self, said: BeatRecord) -> float | None:
+    def began(self, said: NodeRecord) -> float | None:
         """Return when this beat was sent, or None if it is not one of our recent ones."""
         return self._began.get(said.beat) if said.session == self.record.session else None
 
@@ -83,7 +93,8 @@ class NodePresence:
         for task in self._under_way.values():
             if task.done():
                 task.result()
-        self.record = replace(self.record, beat=self.record.beat + 1)
+        beat, disk_free = self.record.beat + 1, self._disk_free()
+        self.record = replace(self.record, beat=beat, disk_free=disk_free)
         self._began[self.record.beat] = began
         self._began.pop(self.record.beat - _BEATS_KEPT, None)
         self._send(KEYS, self._write(), began)
@@ -94,6 +105,12 @@ class NodePresence:
             for task in done:
                 task.result()
         return self._answers > before
+
+    def _disk_free(self) -> int:
+        try:
+            return shutil.disk_usage(self._folder).free
+        except OSError:
+            return 0  # nothing more can be written there
 
     def _send(self, place: str, write: Coroutine[Any, Any, object], began: float) -> None:
         sent = self._under_way.get(place)

@@ -109,9 +109,8 @@ async def run_node(
                 machine=platform.node(),
                 room=most_shards,
                 workers=workers,
-                disk_free=shutil.disk_usage(folder).free,
             )
-            presence = NodePresence(engine, engine.beats, name, record, lease_clock)
+            presence = NodePresence(engine, engine.beats, name, record, folder, lease_clock)
             await Node(engine, presence, state, start, emit, stopped).run()
     if state.state.continued_as and not stopped.is_set():
         emit("the crawl has other shards now")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from minicrawl.cluster.node.leases import LEASE_S, YOUNG_S, ClusterView, plan
-from minicrawl.cluster.records import BeatRecord, LeaseRecord, NodeRecord
+from minicrawl.cluster.records import LeaseRecord, NodeRecord
 
 SHARDS = 4
 
@@ -16,7 +16,6 @@ def record(name: str, beat: int = 1, room: int = SHARDS) -> NodeRecord:
         machine="m",
         room=room,
         workers=0,
-        disk_free=1,
     )
 
 
@@ -45,10 +44,12 @@ def test_a_shard_of_the_node_that_it_does_not_crawl_is_taken_again() -> None:
 
 def test_a_beat_counts_if_its_node_is_known_and_the_beat_is_new() -> None:
     seen = view("a", "b", held="bbbb")
-    for session, beat, at in (("session of b", 2, 5), ("session of b", 2, 6), ("before", 9, 7)):
-        seen.hear_beat("b", BeatRecord(session=session, beat=beat), at)
-    seen.hear_node("b", record("b", 2), 7.5)  # the same beat, heard late
-    seen.hear_beat("c", BeatRecord(session="session of c", beat=1), 8)
+    second = record("b", 2, room=1)
+    for beat, at in ((second, 5), (second, 6), (replace(record("b", 9), session="before"), 7)):
+        seen.hear_beat("b", beat, at)
+    seen.hear_node("b", second, 7.5)  # the same beat, heard late
+    seen.hear_beat("c", record("c"), 8)
+    assert seen.nodes["b"].record.room == 1
     assert "b" in seen.live(5 + LEASE_S - 1)
     assert "b" not in seen.live(5 + LEASE_S)
     assert "c" not in seen.nodes

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,14 +88,14 @@ class DenyingEngine(FakeEngine):
 
 
 class TriedNode:
-    def __init__(self, engine: FakeEngine, name: str, clock: list[float]) -> None:
+    def __init__(self, engine: FakeEngine, name: str, clock: list[float], folder: Path) -> None:
         self.engine, servers = engine, engine.servers
         self.said: list[str] = []
         self.crawls: dict[int, NotedCrawl] = {}
         session = f"session of {name} {len(servers.values)}"
         own = replace(record(name, beat=0), session=session, workers=WORKERS)
         now = lambda: clock[0]  # noqa: E731
-        self.presence = NodePresence(self.engine, self.engine.beats, name, own, now)
+        self.presence = NodePresence(self.engine, self.engine.beats, name, own, folder, now)
         self.state = CrawlState(self.engine, TERMS, WORKERS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         self.leaving, tell = asyncio.Event(), self.said.append
@@ -141,8 +142,8 @@ class Cluster:
         assert self.servers.beats is not None
         return self.servers.beats
 
-    def node(self, name: str, engine: FakeEngine | None = None) -> TriedNode:
-        return TriedNode(engine or FakeEngine(self.servers), name, self.clock)
+    def node(self, name: str, engine: FakeEngine | None = None, folder: Path = Path()) -> TriedNode:
+        return TriedNode(engine or FakeEngine(self.servers), name, self.clock, folder)
 
     def nobody_answers(self, fault: Fault = Fault.BEFORE) -> None:
         for servers in (self.servers, self.beats):
@@ -310,6 +311,16 @@ async def test_a_node_without_an_answer_of_the_servers_pauses_its_shards_and_say
     await cluster.pass_time(HOLD_S + 3, a)
     _, _, later = a.said
     assert "no room" not in later
+
+
+async def test_each_beat_says_how_much_room_the_disk_has(cluster: Cluster, tmp_path: Path) -> None:
+    a = cluster.node("a", folder=(folder := tmp_path / "shards"))
+    folder.mkdir()
+    await a.node.beat()
+    assert a.presence.record.disk_free > 0
+    folder.rmdir()
+    await a.node.beat()
+    assert a.presence.record.disk_free == 0
 
 
 async def test_a_node_leaves_its_server_if_neither_keys_nor_beats_are_answered(
