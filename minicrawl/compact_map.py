@@ -170,5 +170,6 @@ class _SmallMap:
         # Each entry is as close to its home slot as earlier ones allow.
         places = np.arange(self.used)
         taken = np.maximum.accumulate((codes * self.room >> _HALF) - places) + places
-        self.slots = array("Q", bytes(8 * (max(self.room, taken.max(initial=0) + 1) + _TAIL)))
+        # Multiplied: an array made of bytes has room for a sixteenth more.
+        self.slots = array("Q", (0,)) * (max(self.room, int(taken.max(initial=0)) + 1) + _TAIL)
         np.frombuffer(self.slots, dtype=np.uint64)[taken] = entries

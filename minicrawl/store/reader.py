@@ -99,7 +99,8 @@ def missing_store(path: Path) -> UsageError:
     )
 
 
-_CACHE_KIB = 16_384
+_CACHE_KIB = 4_096
+"""Cache size: enough for the inner nodes of the tables; leaves are rarely asked for again."""
 _FIRST_QUERY = "SELECT count(*) FROM sqlite_master"
 
 

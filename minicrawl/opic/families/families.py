@@ -195,8 +195,8 @@ class FamilyBudgets:
         """Multiplier of the factors of each family: 1, or less past the budget."""
         self.rounds: dict[int, Round] = {}
         """Last round of each family that has used up its free turns."""
-        self._first_hosts = dict[int, int]()
-        """First host of each site that founded a family."""
+        self._first_hosts = array("I")
+        """First host of each site that founded a family, or NOBODY."""
         self._vouched, self._seeded_sites = array("I"), set[int]()
         """Sites with a seed, which belong to no family; one host of each, as its number may differ
         in the next run."""
@@ -229,7 +229,15 @@ class FamilyBudgets:
         site = self._sites.site(host)
         # A site that a seeded site introduced founds a family; any other site joins the family of
         # the page that introduced it. So a farm gets no new budget with a fresh domain.
-        return self._first_hosts.setdefault(site, host) if family >= _UNKNOWN else family
+        return self._founded(site, host) if family >= _UNKNOWN else family
+
+    def _founded(self, site: int, host: int) -> int:
+        """Return the first host of the site that founded a family: this host, if there is none."""
+        first_hosts = self._first_hosts
+        first_hosts.extend(repeat(NOBODY, site + 1 - len(first_hosts)))
+        if first_hosts[site] == NOBODY:
+            first_hosts[site] = host
+        return first_hosts[site]
 
     def knows(self, host: int) -> bool:
         return host < len(self.family_of) and self.family_of[host] != _UNKNOWN
@@ -360,7 +368,7 @@ class FamilyBudgets:
         self.has_families = any(family < _UNKNOWN for family in self.family_of)
         for host, family in enumerate(self.family_of):
             if family == host:
-                self._first_hosts[self._sites.site(host)] = host
+                self._founded(self._sites.site(host), host)
 
     def _columns(self) -> dict[str, array[int] | array[float]]:
         return {
