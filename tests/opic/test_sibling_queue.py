@@ -13,7 +13,7 @@ from hypothesis import example, given, settings, strategies as st
 
 from minicrawl.opic.families import families, rounds
 from minicrawl.opic.importance import early_rank
-from minicrawl.opic.queues import by_group, eligible_items, group_queue, sibling_members
+from minicrawl.opic.queues import by_group, by_value, eligible_items, group_queue, sibling_members
 from minicrawl.opic.queues.by_group import ByGroup
 from minicrawl.opic.siblings.siblings import Siblings
 from tests.opic.sibling_worlds import SiblingWorld, SitesByHost
@@ -90,7 +90,7 @@ def go_on(world: SiblingWorld, rng: Random, *, is_disturbed: bool = True) -> Non
             world.resume(host)
 
 
-MODULES = (by_group, eligible_items, group_queue, sibling_members)
+MODULES = (by_group, by_value, eligible_items, group_queue, sibling_members)
 
 
 @contextmanager
