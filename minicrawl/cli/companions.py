@@ -53,6 +53,7 @@ class CrawlRequest(NamedTuple):
     given: Mapping[str, Any]
     """Values of all options, keyed by parameter name."""
     resume: str
+    """Command that resumes the crawl."""
 
 
 class OwnWeb(NamedTuple):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.cookies import BadLine, Cookie, read_cookies, write_cookies
+from minicrawl.web.cookies.cookie import Cookie
+from minicrawl.web.cookies.files import BadLine, read_cookies, write_cookies
 
 GOOD = ".a.example\tTRUE\t/\tFALSE\t0\tname\tvalue"
 

@@ -2,7 +2,8 @@
 
 from hypothesis import given, strategies as st
 
-from minicrawl.web.cookies import IN_ALL, MOST_LINES, PER_SITE, SITE_BYTES, Cookie, CookieJar
+from minicrawl.web.cookies.cookie import Cookie
+from minicrawl.web.cookies.jar import IN_ALL, MOST_LINES, PER_SITE, SITE_BYTES, CookieJar
 from tests.linear_time import expect_linear
 
 NOW = 1000.0

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from minicrawl.web.cookies import LONGEST_LIFE_S, Cookie, cookie_date, parse_cookie
+from minicrawl.web.cookies.cookie import LONGEST_LIFE_S, Cookie, cookie_date, parse_cookie
 
 NOW = 1_000_000.0
 PLAIN = Cookie("a", "b", "www.a.example", "/")

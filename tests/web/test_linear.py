@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from minicrawl.web import cookies, url_shapes, urls
+from minicrawl.web import url_shapes, urls
+from minicrawl.web.cookies.cookie import parse_cookie
 from minicrawl.web.documents import writing
 from minicrawl.web.encoding import detection
 from minicrawl.web.html import attributes, page_text, scanner, scripts, thin
@@ -197,7 +198,7 @@ WORST: dict[str, tuple[Callable[[str], object], int, list[Input]]] = {
         after('{"', '"', '\\"', "[", '{"items":[', '{"url":"', "]}", '"a":', '"\\', "a"),
     ),
     "cookie": (
-        lambda text: cookies.parse_cookie(text, "https", "www.a.example", "/", 0.0),
+        lambda text: parse_cookie(text, "https", "www.a.example", "/", 0.0),
         4000,
         after("a=b;", ";", "a=b;", "=", " ", "Expires=", "Domain=a.example;"),
     ),

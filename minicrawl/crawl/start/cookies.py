@@ -18,7 +18,8 @@ from minicrawl.errors import UsageError
 from minicrawl.model import FetchResult, Request
 from minicrawl.ports import Clock, Visit, WebAccess
 from minicrawl.store.reader import file_beside
-from minicrawl.web.cookies import BadLine, CookieJar, read_cookies, write_cookies
+from minicrawl.web.cookies.files import BadLine, read_cookies, write_cookies
+from minicrawl.web.cookies.jar import CookieJar
 
 SAVE_EVERY_S = 2.0
 COOKIES_SUFFIX = "-cookies"

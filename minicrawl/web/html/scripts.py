@@ -5,7 +5,6 @@ content: numbers and hashes in the names of scripts are ignored.
 
 tracker    script that watches readers, or shows them advertisements
 shell      page with scripts and hardly anything else
-hint       empty element for scripts to fill, or a script that fills elements
 """
 
 import re

@@ -17,7 +17,8 @@ from minicrawl.demo.server import DemoServer
 from minicrawl.errors import UsageError
 from minicrawl.model import Request
 from minicrawl.report.progress.crawl_status import status
-from minicrawl.web.cookies import HEADER, CookieJar
+from minicrawl.web.cookies.files import HEADER
+from minicrawl.web.cookies.jar import CookieJar
 from tests.crawl.fakes import FakeClock, FakeWeb, html, in_time
 
 PAGES = 5
