@@ -64,9 +64,6 @@ class Inline(NamedTuple):
     """True inside `pre`."""
 
 
-_TEX = Inline(mark="$")
-
-
 @dataclass(slots=True, eq=False)
 class Box:
     """Block element, or run of text between blocks, whose tag is ""."""
@@ -87,6 +84,10 @@ class Box:
     kind: str = ""
     """Class, or the first word of a class of posts."""
     is_dropped: bool = False
+
+    def said(self, name: str) -> str:
+        """Return the value of an attribute of the element, or ""."""
+        return ("" if self.node is None else self.node.attributes.get(name)) or ""
 
 
 def runs(boxes: Iterable[Box]) -> Iterator[Box]:
@@ -148,7 +149,7 @@ def read(markup: str, *, with_unseen: bool = False) -> tuple[list[Box], int]:
                         has_runs = True
                     if link is not None:
                         run.linked += len(text)
-                    run.pieces.append((text, _TEX if tag in FORMULAS else inline))
+                    run.pieces.append((text, Inline(mark="$") if tag in FORMULAS else inline))
                 node = node.next
                 continue
             is_block = tag in _BLOCKS

@@ -26,11 +26,11 @@ from minicrawl.text.main_box import (
     known_box,
 )
 from minicrawl.text.posts import (
+    NAME_OF_FORUM,
     drop_shared,
     has_article,
     has_cards,
     ignore_names,
-    is_forum,
     posts_of,
 )
 
@@ -117,7 +117,7 @@ def _choose(boxes: list[Box], places: SitePlaces, *, is_article: bool) -> int:
     if posts and has_article(boxes, posts):
         has_comments = boxes[posts[0].start].hint == hints.FRAME_NAME
         is_article = is_article or has_comments
-    elif posts and (not is_article or is_forum(boxes, posts)):
+    elif posts and (not is_article or NAME_OF_FORUM.search(boxes[posts[0].start].kind)):
         is_article = False
         ignore_names(boxes, posts)
     for least in (hints.FRAME_NAME, hints.FRAME_TAG):
@@ -146,7 +146,8 @@ def _letters(boxes: list[Box]) -> int:
 def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     """Drop sure frames alone, also those of links only, which are the cards of an index."""
     page = boxes[0]
-    root = max(filter(_is_root, boxes), key=lambda box: box.letters, default=page)
+    roots = (box for box in boxes if box.tag == "main" or (box.tag and box.said("role") == "main"))
+    root = max(roots, key=attrgetter("letters"), default=page)
     if root.letters <= _OF_ROOT * page.letters:
         root = page
     start = boxes.index(root)
@@ -156,15 +157,6 @@ def _keep_wide(boxes: list[Box], repeated: frozenset[int]) -> None:
     drop_named(boxes[start:end], hints.SURE_NAME, page, attrgetter("letters"))
     for box in (*boxes[:start], *boxes[end:]):
         box.is_dropped = box.is_dropped or box.tag in {"", "figure"}
-
-
-def _is_root(box: Box) -> bool:
-    """Return True if an element is named as the one with all content of its page."""
-    if box.tag == "main":
-        return True
-    if box.tag not in {"div", "section"} or box.node is None:
-        return False
-    return box.node.attributes.get("role") == "main"
 
 
 _SHORTEST_TITLE = 12
@@ -187,7 +179,8 @@ def mark_own_story(boxes: list[Box], title: str) -> bool:
     articles = outermost(boxes, lambda box: box.tag == "article")
     own, foreign = list[Box](), 0
     for article in articles:
-        texts = [_text(box) for box in preorder(article) if box.tag in hints.HEADINGS]
+        headings = (box for box in preorder(article) if box.tag in hints.HEADINGS)
+        texts = [_folded(" ".join(run.text for run in preorder(box))) for box in headings]
         if any(f" {text} " in title for text in texts if len(text) >= _SHORTEST_TITLE):
             own.append(article)
         elif any(texts):
@@ -196,10 +189,6 @@ def mark_own_story(boxes: list[Box], title: str) -> bool:
         return False
     own[0].hint = hints.OWN
     return True
-
-
-def _text(heading: Box) -> str:
-    return _folded(" ".join(run.text for run in preorder(heading) if not run.tag))
 
 
 def _folded(text: str) -> str:

@@ -8,7 +8,6 @@ Letters and operators stay as they are written: TeX of today reads α and ≤.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def formula(node: LexborNode, tag: str) -> str | None:
 
 
 def _tex(node: LexborNode, depth: int) -> str:
-    inside = list(_elements(node))
+    inside = [child for child in node.iter() if child.tag != "-comment"]
     if not inside or depth >= _DEEPEST:
         return " ".join(node.text().translate(_AS_TEX).split())
     tag = node.tag or ""
@@ -59,11 +58,3 @@ def _tex(node: LexborNode, depth: int) -> str:
         return form.format(*parts, base=base)
     before, between, after = _AROUND.get(tag, ("", "", ""))
     return f"{before}{between.join(parts)}{after}"
-
-
-def _elements(node: LexborNode) -> Iterator[LexborNode]:
-    child = node.child
-    while child is not None:
-        if not (child.tag or "-").startswith("-"):
-            yield child
-        child = child.next

@@ -244,7 +244,7 @@ def _prune(inside: list[Box], *, has_cards: bool) -> None:
             continue
         if box.tag in _OF_TEXT:
             end_of_text = at + box.size
-        elif box.tag in _MAY_BE_LINKS:
+        elif box.tag in _MAY_BE_LINKS and "admonition" not in box.kind:
             for run in box.boxes:
                 run.is_dropped = run.is_dropped or (not run.tag and _is_scrap(run))
     _drop_empty_sections(inside, most=SHORT if has_cards else inside[0].letters)

@@ -26,6 +26,7 @@ _SPECIAL = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)|&(?=#?\w+;)")
 _START = re.compile(r"(?m)^(\d+(?=[.)](?: |$))|(?=[>=~]|#{1,6}(?: |$)|[-+](?:[ -]|$)))")
 _ESCAPE = r"\\\g<0>"
 _LONGEST_ALT = 200
+_INDENTS = {"blockquote": ("> ", "> "), "dd": (":   ", "    ")}
 _OF_NOTES = words("aside dd div li p")
 """Elements that may be a footnote."""
 _LABEL = re.compile(r"[\w*†‡]{1,4}")
@@ -100,9 +101,8 @@ class _Writer:
             else:
                 if box.tag == "figure" and not box.is_dropped:
                     self._write_picture(box, place)
-                note = self._notes.get(_id(box)) if box.tag in _OF_NOTES else None
-                marker = f"[^{note}]: " if note else bullet
-                inside = _inside(box, place, marker, is_note=bool(note))
+                note = self._notes.get(box.said("id")) if box.tag in _OF_NOTES else None
+                inside = _inside(box, place, bullet, note)
                 bullets = _bullets(box, "" if bullet else self._last_marker(inside))
                 children = zip(box.boxes, bullets, strict=True)
                 below = [(child, inside, its_marker) for child, its_marker in children]
@@ -215,7 +215,7 @@ def _notes(root: Box) -> tuple[dict[str, str], set[int]]:
     boxes = [*preorder(root)]
     before = [0, *accumulate(not (box.tag or box.is_dropped) for box in boxes)]
     targets = {
-        _id(box): boxes[at + 1 : at + 3]
+        box.said("id"): boxes[at + 1 : at + 3]
         for at, box in enumerate(boxes)
         if box.tag in _OF_NOTES and before[at + box.size] > before[at]
     }
@@ -231,30 +231,32 @@ def _notes(root: Box) -> tuple[dict[str, str], set[int]]:
     return notes, {id(box) for box, label in heads if box.text.strip("[]()") == label}
 
 
-def _id(box: Box) -> str:
-    return "" if box.node is None else box.node.attributes.get("id") or ""
+def _inside(box: Box, place: _Place, bullet: str, note: str | None) -> _Place:
+    if note:
+        marker, indent = f"[^{note}]: ", "    "
+    elif box.tag == "li":
+        marker, indent = bullet + _task(box), " " * len(bullet)
+    else:
+        marker, indent = _INDENTS.get(box.tag, ("", ""))
+    return _Place(place, marker, indent) if indent and place.depth < _DEEPEST else place
 
 
-def _inside(box: Box, place: _Place, bullet: str, *, is_note: bool) -> _Place:
-    if place.depth >= _DEEPEST:
-        return place
-    if is_note:
-        return _Place(place, bullet, "    ")
-    if box.tag == "li":
-        return _Place(place, bullet, " " * len(bullet))
-    if box.tag == "dd":
-        return _Place(place, ":   ", "    ")
-    return _Place(place, "> ", "> ") if box.tag == "blockquote" else place
+def _task(item: Box) -> str:
+    """Return the box of a task that an item of a list begins with."""
+    first = None if item.node is None else next(iter(item.node.iter()), None)
+    if first is None or first.attributes.get("type") != "checkbox":
+        return ""
+    return "[x] " if "checked" in first.attributes else "[ ] "
 
 
 def _bullets(box: Box, before: str) -> Iterator[str]:
     """Yield the marker of each item, and of what else is in a list; of no kind that is before."""
-    number, end = number_in(box, "start", 1) - 1, ")" if before.endswith(". ") else "."
+    number, end = number_in(box, "start", 1) - 1, ")" if ". " in before else "."
     for child in box.boxes:
         if child.tag == "li":
             number = number_in(child, "value", number + 1)
         is_in_list = child.tag == "li" or box.tag == "ul"
-        bullet = ("* " if before == "- " else "- ") if is_in_list else ""
+        bullet = ("* " if before.startswith("- ") else "- ") if is_in_list else ""
         yield f"{number}{end} " if box.tag == "ol" else bullet
 
 
@@ -278,7 +280,8 @@ _MOST_CELLS = 200
 """Cells of a row; wider tables are layouts."""
 _FEWEST = 2
 """Rows and columns of a table of data."""
-_DIGITS = 4
+_SECTIONS = words("tbody tfoot thead")
+_DIGITS, _ENDLESS = 4, 10_000
 _NOT_IN_CELLS = HEADINGS | {"dl", "ol", "pre", "table", "ul"}
 
 
@@ -298,6 +301,8 @@ def rows_of(table: Box) -> list[list[Box | None]]:
     for box in islice(preorder(table), 1, None):
         if box.tag in _NOT_IN_CELLS:
             return []
+        if box.tag in _SECTIONS:
+            free_from.clear()
         if box.tag == "tr":
             row, at = list[Box | None](), len(rows)
             for cell in box.boxes:
@@ -306,8 +311,9 @@ def rows_of(table: Box) -> list[list[Box | None]]:
                         row.append(None)
                     wide = min(max(number_in(cell, "colspan", 1), 1), _MOST_CELLS)
                     down = number_in(cell, "rowspan", 1)
-                    if down > 1:
-                        free_from |= dict.fromkeys(range(len(row), len(row) + wide), at + down)
+                    if down != 1:  # 0 is for all rows of a section
+                        spanned = range(len(row), len(row) + wide)
+                        free_from |= dict.fromkeys(spanned, at + (down or _ENDLESS))
                     row += [cell, *[None] * (wide - 1)]
                 if len(row) > _MOST_CELLS:
                     return []
@@ -321,5 +327,5 @@ def rows_of(table: Box) -> list[list[Box | None]]:
 
 def number_in(box: Box, name: str, default: int) -> int:
     """Return the number in an attribute of an element, or the default."""
-    said = (None if box.node is None else box.node.attributes.get(name)) or ""
+    said = box.said(name)
     return int(said) if said.isascii() and said.isdigit() and len(said) <= _DIGITS else default

@@ -64,10 +64,6 @@ def said(markup: str, source: str, *names: str) -> Iterator[str]:
             yield from islice(_values(value), _MOST_VALUES)
 
 
-def _tidy(text: str) -> str:
-    return " ".join(text[:_LONGEST].split())
-
-
 def _objects(values: Iterable[object]) -> Iterator[dict[str, Any]]:
     """Yield the objects at the top of JSON-LD, and those of lists and graphs, in order."""
     stack = [*values][::-1]
@@ -89,7 +85,7 @@ def _kind_of(thing: Mapping[str, Any]) -> int:
 def _values(value: object) -> Iterator[str]:
     """Yield the texts of a value of JSON-LD: a text, an object with a name or URL, or a list."""
     if isinstance(value, str):
-        yield _tidy(value)
+        yield " ".join(value[:_LONGEST].split())
     elif isinstance(value, list):
         for item in value[:_MOST_VALUES]:
             if not isinstance(item, list):

@@ -32,8 +32,8 @@ _MOST, _NEARLY_ALL, _OF_ONE = 0.5, 0.8, 0.6
 """Shares of worth: of the page, in posts; for their names not to count; of all posts, in one."""
 _SHARED = 0.34
 """Share of the posts that have a text in common."""
-_NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
-_LONGEST_NAME = 250
+NAME_OF_FORUM = re.compile(r"(?i)forum|message|thread|topic")
+"""Names of posts of a forum, which may call itself an article."""
 _NO_LETTERS = re.compile(r"[\d\W_]+")
 
 
@@ -81,11 +81,6 @@ def has_article(boxes: list[Box], posts: Sequence[range]) -> bool:
         and (at + box.size <= posts[0].start or at >= posts[-1].stop)
         for at, box in enumerate(boxes)
     )
-
-
-def is_forum(boxes: list[Box], posts: Sequence[range]) -> bool:
-    """Return True if the posts are named for a forum, which may call itself an article."""
-    return _NAME_OF_FORUM.search(boxes[posts[0].start].kind) is not None
 
 
 def has_cards(boxes: list[Box]) -> bool:

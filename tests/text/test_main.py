@@ -264,6 +264,11 @@ def test_short_lines_are_kept_in_paragraphs_lists_and_tables_only() -> None:
     assert lines(article(inside)) == [SENTENCE, OTHER, "Usage", "one", "cell"]
 
 
+def test_titles_of_admonitions_are_kept() -> None:
+    note = f"<div class=admonitionHeading_Gvgb>note</div><div><p>{THIRD}</div>"
+    assert lines(article(note)) == [SENTENCE, OTHER, "note", THIRD]
+
+
 def test_links_beside_paragraphs_are_dropped() -> None:
     inside = f"<div><p>{THIRD}</p><a href=/x>read on</a></div>"
     assert lines(article(inside)) == [SENTENCE, OTHER, THIRD]

@@ -79,6 +79,11 @@ def written(inside: str) -> str:
         ("<div lang=de><pre lang=en>a</pre></div>", "```\na\n```"),
         ("<pre class=language-plaintext>a</pre>", "```\na\n```"),
         ("<ol start=4><li>a<li>b<li value=9>c</ol>", "4. a\n5. b\n9. c"),
+        ("<p>a <del>b</del> c", "a ~~b~~ c"),
+        (
+            "<ul><li><input type=checkbox checked> a<li><input type=checkbox>b<ul><li>c</ul></ul>",
+            "- [x] a\n- [ ] b\n  - c",
+        ),
         ("<p>x<sup>2</sup> and H<sub>2</sub>O", "x<sup>2</sup> and H<sub>2</sub>O"),
         ("<p>As <math alttext='x_1'><mi>x</mi></math> is", "As $x_1$ is"),
         (
@@ -171,6 +176,9 @@ def test_cells_that_span_columns_and_rows_keep_the_others_in_their_columns() -> 
     )
     expected = "| a | b |  |\n| --- | --- | --- |\n|  | c | d |\n| 1 | 2 | 3 |\n| 4 |  | 5 |"
     assert written(table) == expected
+    of_section = "<table><tr><td rowspan=0>a<td>b<tr><td>c<tr><td>d<tbody><tr><td>e<td>f</table>"
+    rows = ["| a | b |", "| --- | --- |", "|  | c |", "|  | d |", "| e | f |"]
+    assert written(of_section).splitlines() == rows
     assert "| " not in written("<table><tr><td colspan=9999>a<td>b<tr><td>c<td>d</table>")
 
 
