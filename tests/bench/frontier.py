@@ -281,16 +281,14 @@ async def opened(path: Path, strategy: str = "greedy") -> AsyncIterator[Recorder
                 yield recorder
 
 
-# ---------------------------------------------------------------- resuming
-
-
 async def go_on(path: Path, strategy: str) -> None:
     """Resume a crawl in this process, measure until the first lease, and end the crawl in order."""
     mmap_large_arrays(LARGER_THAN_LINKS)
     gc.set_threshold(*GC_THRESHOLDS)
     before, began = memory_bytes("VmRSS"), time.perf_counter()
     async with opened(path, strategy) as recorder:
-        Bench(recorder).lease()
+        bench = Bench(recorder)  # with its queues, until the memory is read
+        bench.lease()
         took = time.perf_counter() - began
         now, peak = memory_bytes("VmRSS"), memory_bytes("VmHWM")
         known = len(recorder.frontier)
@@ -304,9 +302,6 @@ def resumed(path: Path, strategy: str) -> tuple[float, float, float]:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     took, ram, peak = map(float, done.stdout.split())
     return took, ram, peak
-
-
-# ---------------------------------------------------------------- the command
 
 
 async def measure(path: Path, stops: list[int], strategy: str) -> list[str]:
