@@ -6,7 +6,7 @@ import pytest
 
 from minicrawl.opic.siblings.siblings import Siblings
 from tests.crawl.fakes import FakeWeb, crawl, loaded_and_folded, web_of
-from tests.crawl.test_loop import reach, tangle
+from tests.crawl.loop.webs import reach, tangle
 
 
 def known_siblings(path: Path) -> Siblings:
