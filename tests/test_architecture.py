@@ -105,9 +105,6 @@ def test_an_intruder_breaks_a_contract(complaints: dict[str, str], module: str, 
     assert (f"{name} -> {wrong}" if wrong else name) in told
 
 
-# ---------------------------------------------------------------- ARCHITECTURE.md
-
-
 def section(heading: str) -> str:
     _, _, found = TEXT.partition(f"\n## {heading}\n")
     return found.partition("\n## ")[0]
@@ -175,8 +172,6 @@ def test_the_glossary_is_short_and_has_each_word_once() -> None:
     words = [word for word, _ in rows("Glossary")]
     assert len(words) == len(set(words)) <= MOST_TERMS
 
-
-# ---------------------------------------------------------------- what opens connections by asyncio
 
 OPENS_CONNECTIONS = {
     "connect_accepted_socket",
@@ -256,8 +251,6 @@ def test_each_way_to_connect_is_found() -> None:
         assert way in ways_to_connect(source)
 
 
-# ---------------------------------------------------------------- one gate for every request
-
 SENDS = {"fetch", "visit"}
 """Methods of `ports.WebAccess` that send a request."""
 MAKES_SENDERS = {
@@ -322,9 +315,6 @@ def test_a_request_past_the_gate_is_found() -> None:
     assert makers("from minicrawl.fetch.fetcher import HttpFetcher as Quick") == {"HttpFetcher"}
 
 
-# ---------------------------------------------------------------- questions change nothing
-
-
 @pytest.mark.slow
 def test_no_question_changes_anything() -> None:
     """Functions named is_, has_, may_, are_ or can_ have no side effects."""
@@ -350,8 +340,6 @@ def test_a_question_that_changes_something_is_found() -> None:
         source = f"class Planted:\n    def {name}(self, host):\n        {body}\n"
         assert set(changes_in_questions(source)) == {(name, 3)}
 
-
-# ---------------------------------------------------------------- private attributes in tests
 
 DOCUMENTED = {"_replace", "_asdict", "_make", "_fields", "_field_defaults", "_exit", "_repr_html_"}
 """Names of attributes that are public in spite of their underscore."""
@@ -382,8 +370,6 @@ def test_an_unexplained_private_attribute_is_found() -> None:
     source = "self._own = row._replace(a=1)\n# The lock shows no cost.\nlock._costs\n"
     assert unexplained(source + 9 * "\n" + "late._costs + late._rest") == {"_rest"}
 
-
-# ---------------------------------------------------------------- package docstrings
 
 LISTED = re.compile(r"^ {0,4}([a-z][a-z0-9_]+)(/?) {2,}\S", re.MULTILINE)
 

@@ -32,9 +32,6 @@ def printed(program: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-# ---------------------------------------------------------------- interpreter
-
-
 @pytest.mark.slow
 def test_no_child_imports_a_module_of_the_current_folder(tmp_path: Path) -> None:
     stranger = "import os, sys; print(sys.orig_argv, file=open('imported', 'a')); os._exit(9)"
@@ -90,9 +87,6 @@ def test_a_child_whose_parent_has_ended_already_does_nothing() -> None:
         printed(program.format(1))
 
 
-# ---------------------------------------------------------------- limit
-
-
 @pytest.mark.parametrize(
     ("earlier", "limit"), [(resource.RLIM_INFINITY, 1 << 29), (1 << 28, 1 << 28)]
 )
@@ -107,9 +101,6 @@ except MemoryError:
     print("refused")
 """
     assert printed(program) == [str(limit), "refused"]
-
-
-# ---------------------------------------------------------------- allocator
 
 
 @only_glibc
@@ -145,9 +136,6 @@ print(faults())
     assert int(printed(program)[0]) < 1_000
 
 
-# ---------------------------------------------------------------- garbage collector
-
-
 def test_cycles_are_freed_without_a_search_among_loaded_objects() -> None:
     program = """
 freeze_loaded_objects()
@@ -170,9 +158,6 @@ def test_searches_are_rare_until_the_last_crawl_has_ended_or_failed() -> None:
         assert gc.get_threshold() == GC_THRESHOLDS != before
         assert gc.get_freeze_count()
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
-
-
-# ---------------------------------------------------------------- measures
 
 
 def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(tmp_path: Path) -> None:

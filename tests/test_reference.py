@@ -12,6 +12,8 @@ from minicrawl import MinicrawlError
 from minicrawl.cli import INTERRUPTED
 from minicrawl.cli.crawl.session import NotFetched
 from tests import reference
+from tests.reference.files import exit_codes
+from tests.reference.markdown import NOTICE
 
 
 class TestCommittedPages:
@@ -24,14 +26,14 @@ class TestCommittedPages:
     def test_no_generated_page_is_left_over(self) -> None:
         generated = {
             f"docs/reference/{file.name}"
-            for file in reference.FOLDER.glob("*.md")
-            if reference.NOTICE in file.read_text(encoding="utf-8")
+            for file in (reference.ROOT / "docs/reference").glob("*.md")
+            if NOTICE in file.read_text(encoding="utf-8")
         }
         assert generated == {name for name in reference.PAGES if name.endswith(".md")}
 
     def test_every_exit_code_of_an_error_is_described(self) -> None:
         codes = {NotFetched.exit_code, click.UsageError.exit_code, INTERRUPTED}
-        assert codes | set(_exit_codes(MinicrawlError)) <= set(reference.exit_codes())
+        assert codes | set(_exit_codes(MinicrawlError)) <= set(exit_codes())
 
 
 def _exit_codes(error: type[MinicrawlError]) -> Iterator[int]:

@@ -80,8 +80,6 @@ class HeldOutSite:
                 near = [items[place - 1], items[(place + 1) % len(items)]]
                 self.add(item).links += ["/", section, *near]
 
-    # ------------------------------------------------------------ pages
-
     def add(self, path: str, **said: Any) -> Page:
         """Add a page that nothing links to yet."""
         page = self.pages[path] = Page(path, **said)
@@ -121,8 +119,6 @@ class HeldOutSite:
         words = self._random.sample(_WORDS, 5)
         verb = self._random.choice(_VERBS)
         return f"{words[0]} {verb} {words[1]}, {words[2]} und {words[3]} vor {words[4]}."
-
-    # ------------------------------------------------------------ answers
 
     def __call__(self, request: httpx.Request) -> httpx.Response:  # noqa: PLR0911
         """Answer a request."""

@@ -90,9 +90,6 @@ def _markup(page: int) -> str:
     )
 
 
-# ---------------------------------------------------------------- the store
-
-
 class _LargeSite:
     """Synthetic site, in blocks of pages."""
 
@@ -211,9 +208,6 @@ def _references(page: int) -> list[UrlReference]:
     if page % 5:
         return []
     return [UrlReference("alternate", url(page + 5 * place)) for place in range(_LANGUAGES)]
-
-
-# ---------------------------------------------------------------- the measurement
 
 
 def _audited(store: Path) -> Cost:

@@ -48,9 +48,6 @@ class Crawler(NamedTuple):
     counts_pages: bool = True
 
 
-# ---------------------------------------------------------------- the choice
-
-
 class Choice(TypedDict):
     """Values of `choice_options`."""
 
@@ -126,9 +123,6 @@ def _environment_with(folder: Path, *packages: str) -> Path:
     python = folder / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "-qq", *packages], check=True)
     return python
-
-
-# ---------------------------------------------------------------- the crawlers
 
 
 def minicrawl(options: Sequence[str], checkout: Path | None = None) -> Crawler:

@@ -142,9 +142,6 @@ def be_a_crawl() -> None:
     gc.set_threshold(*GC_THRESHOLDS)
 
 
-# ---------------------------------------------------------------- more pages
-
-
 class Span(NamedTuple):
     """Range of the number of known URLs."""
 
@@ -237,9 +234,6 @@ def growth(folder: Path, urls: int) -> Iterator[str]:
         )
 
 
-# ---------------------------------------------------------------- more hosts
-
-
 async def busy(path: Path) -> str:
     """Crawl many hosts, each once a second, and describe the load and the delays."""
     settings = Settings.of(delay=1, scope="any", concurrency=1000)
@@ -280,9 +274,6 @@ async def scheduling(path: Path, hosts: int) -> str:
     return (
         f"To choose a page among {hosts:,} hosts and to time its host takes {mean_s * 1e6:.0f} µs."
     )
-
-
-# ---------------------------------------------------------------- the command
 
 
 @click.command()

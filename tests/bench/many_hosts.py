@@ -135,9 +135,6 @@ def _free_ports(count: int) -> list[int]:
     return ports
 
 
-# ---------------------------------------------------------------- certificates and pages
-
-
 def _write_certificates(found: Sequence[Site], folder: Path) -> None:
     """Write a P-256 key and a certificate for each site, as most new sites have."""
     (folder / "certificates").mkdir()

@@ -56,9 +56,6 @@ QUESTIONS = (
 )
 
 
-# ---------------------------------------------------------------- the store
-
-
 class Web:
     """Synthetic web. Pages link to new pages and to known ones, most of them old."""
 
@@ -105,8 +102,6 @@ def _ask(crawl: HandCrawl, web: Web, page: int) -> None:
             title = f"Page {page}, with a title"
             crawl.read(url, web.links(), title=title, noindex=not rest)
 
-
-# ---------------------------------------------------------------- measurements
 
 Costs = dict[Question, list[Cost]]
 

@@ -134,9 +134,6 @@ def ours(finder: Finder, weights: RankingWeights) -> Answer:
     return lambda words: [one.entry.url for one in finder.find(parse(words), asked)]
 
 
-# ---------------------------------------------------------------- fitting
-
-
 def variations(weights: RankingWeights) -> Iterator[tuple[str, RankingWeights]]:
     """Yield weights with a single change."""
     for name in ("title", "exact", "importance", "proximity"):
@@ -164,9 +161,6 @@ def fitted(finder: Finder, queries: Sequence[Known], rounds: int) -> RankingWeig
             break
         best, best_mean = weights, mean
     return best
-
-
-# ---------------------------------------------------------------- table
 
 
 def rows(answers: Mapping[str, Answer], sets: Mapping[str, Sequence[Known]]) -> Iterator[str]:

@@ -113,9 +113,6 @@ def _without_end(title: str) -> str:
     return " ".join(title.split())
 
 
-# ---------------------------------------------------------------- the indexes of the manuals
-
-
 def _page(file: Path) -> HtmlElement:
     return html.fromstring(file.read_bytes())
 

@@ -52,9 +52,6 @@ METHODS: dict[str, Estimate] = {"web, by HyperBall": estimated}
 """Methods for graphs that do not use the method a crawl would choose."""
 
 
-# ---------------------------------------------------------------- pace
-
-
 @contextmanager
 def _watching(store: Path) -> Iterator[None]:
     """Run a dashboard, and read its events as a browser does."""
@@ -110,9 +107,6 @@ def _paces(pages: int, rounds: int) -> Iterator[str]:
 
 def _share(value: float) -> str:
     return f"{value:.1%}"
-
-
-# ---------------------------------------------------------------- figures
 
 
 def made_graph(nodes: int, links: int) -> tuple[Ends, Ends]:
@@ -184,9 +178,6 @@ def _measured(ends: tuple[Ends, Ends], nodes: int, measure: Estimate) -> GraphTi
     return GraphTimes(
         first_s, look_s, distances_s, f"{how}: {far.mean_distance:.3f} ± {far.error:.2g}"
     )
-
-
-# ---------------------------------------------------------------- changes
 
 
 def _changes() -> Iterator[str]:

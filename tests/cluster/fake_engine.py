@@ -175,8 +175,6 @@ class FakeEngine:
     def _call(self) -> _Call:
         return _Call(self.servers)
 
-    # ------------------------------------------------------------ logs
-
     async def log_span(self, shard: int) -> LogSpan:
         async with self._call():
             log = self._logs[shard]
@@ -219,8 +217,6 @@ class FakeEngine:
     async def change_leader(self, shard: int) -> None:
         async with self._call():
             self.servers.forgot.pop(shard, 0)
-
-    # ------------------------------------------------------------ keys
 
     async def get(self, key: str) -> KeyEntry | None:
         async with self._call():
@@ -280,8 +276,6 @@ class FakeEngine:
 
     async def switch_server(self) -> None:
         self.left += 1
-
-    # ------------------------------------------------------------ broadcasts
 
     async def broadcast(self, topic: str, content: bytes) -> None:
         if len(content) > MOST_VALUE_BYTES:

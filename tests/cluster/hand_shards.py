@@ -38,8 +38,6 @@ class HandShard(HandCrawl):
         self.shard = Shard(terms.shard, found.books, self, posting, channels)
         self.shard.outbox.restore(0.0, channels.unsent)
 
-    # ------------------------------------------------------------ its pages
-
     @property
     def ledger(self) -> Ledger:
         return self.frontier.ledger
@@ -62,8 +60,6 @@ class HandShard(HandCrawl):
             pages.append(page)
             born += new
         return pages, born
-
-    # ------------------------------------------------------------ what happens
 
     def send(self, receiver: int, of_pot: int = 0) -> TransferBatch | None:
         """Return the next batch for the receiver, or None if there is nothing to send."""

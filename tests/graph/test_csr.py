@@ -132,9 +132,6 @@ def arrays(pairs: list[Link], weights: list[float] | None = None) -> LinkArrays:
     return LinkArrays(sources, targets, None if weights is None else np.array(weights))
 
 
-# ---------------------------------------------------------------- links in any order
-
-
 @given(PAIRS, PAIRS)
 def test_links_of_several_portions_make_one_graph(some: list[Link], others: list[Link]) -> None:
     gathering = LinkBuilder()
@@ -185,9 +182,6 @@ def test_many_links_are_sorted_in_pieces() -> None:
     assert is_same(found, Csr.from_edges(700, sources, targets))
 
 
-# ---------------------------------------------------------------- whole rows
-
-
 @given(
     st.lists(st.lists(a_node, max_size=8), min_size=NODES, max_size=NODES),
     st.permutations(range(NODES)),
@@ -204,9 +198,6 @@ def test_rows_in_any_order_make_the_graph_of_all_links(
         rows.add(*arrays(block)[:2])
         pairs += block
     assert is_same(rows.graph(), graph_of(NODES, pairs))
-
-
-# ---------------------------------------------------------------- parts
 
 
 def test_dropping_links_keeps_all_pages() -> None:

@@ -34,9 +34,6 @@ def dice(seed: int = 1) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-# ---------------------------------------------------------------- levels
-
-
 def test_links_of_several_pages_come_in_the_order_of_the_pages() -> None:
     graph = graph_of(5, LINKS)
     assert linked_from(graph, np.array([2, 3, 0])).tolist() == [3, 1, 2]
@@ -55,9 +52,6 @@ def test_levels_agree_with_networkx(case: tuple[int, list[Link]], data: st.DataO
         for page in range(nodes)
     ]
     assert levels(graph_of(nodes, links), sources).tolist() == expected
-
-
-# ---------------------------------------------------------------- the longest path
 
 
 @pytest.mark.parametrize(("nodes", "links"), [(0, []), (1, []), (3, []), (2, [(0, 0), (1, 1)])])
@@ -159,9 +153,6 @@ def test_the_diameters_of_real_graphs(
         assert exact(graph).diameter == sampled(graph, dice()).diameter == longest
     for seed in range(2):
         agree(graph, seed)
-
-
-# ---------------------------------------------------------------- HyperBall
 
 
 @given(nodes_and_links(), st.integers(0, 9))

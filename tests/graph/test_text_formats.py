@@ -205,8 +205,6 @@ def test_a_long_line_is_shortened(line: bytes) -> None:
     assert len(str(refused.value).partition("found ")[2]) == 40
 
 
-# ---------------------------------------------------------------- what is written is read back
-
 IDS = st.integers(0, LARGEST) | st.integers(0, 9)
 NAMES = st.text(
     st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=5
@@ -241,8 +239,6 @@ def test_written_csv_is_read_back(links: list[tuple[str, str, int]], at_once: in
     assert named_links(parsed(file.getvalue().encode(), at_once)) == summed(links)
 
 
-# ---------------------------------------------------------------- any text
-
 WORDS = st.sampled_from(
     [b"1", b"2", b" ", b"\t", b"\n", b"#", b"%", b"n 0 ", b"e 0 0", b"c ", b"p sp 1 1", b"a 1 1 2",
      b"|", b",", b'"', b"\xff", b"a"]
@@ -264,9 +260,6 @@ def test_any_text_is_read_or_refused_in_one_printable_line(text: bytes, at_once:
     assert not isinstance(found, str) or found.isprintable()
     if b"\r" not in text:  # which ends a line here, and none of a file
         assert told(at_once) == found
-
-
-# ---------------------------------------------------------------- nodes whose names are numbers
 
 
 def test_each_number_is_a_host_of_its_own() -> None:

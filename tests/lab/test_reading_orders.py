@@ -46,9 +46,6 @@ def on_one_host(nodes: int, links: list[Link]) -> Web:
     return without_hosts(graph_of(nodes, links))
 
 
-# ---------------------------------------------------------------- by hand
-
-
 def test_the_worked_example_is_read_in_its_orders() -> None:
     web = on_one_host(4, [(0, 1), (0, 2), (1, 2), (2, 3)])
     wanted = {"oracle": [0, 2, 3, 1], "breadth-first": [0, 1, 2, 3], "opic": [0, 1, 2, 3]}
@@ -105,9 +102,6 @@ def test_the_site_with_most_waiting_pages_comes_first() -> None:
     assert read(web, "larger-sites-first", list(range(5)))[:2] == [0, 1]
 
 
-# ---------------------------------------------------------------- laws
-
-
 @orders
 def test_every_reachable_page_is_fetched_once(name: str) -> None:
     web = synthetic_web(Model.COPYING, 100, seed=1)
@@ -149,9 +143,6 @@ class Watched:
     def resume(self, host: int) -> None:
         self._busy.discard(host)
         self._queue.resume(host)
-
-
-# ---------------------------------------------------------------- curves
 
 
 def masses(web: Web, names: list[str], draws: int, endowment: int = 0) -> Masses:

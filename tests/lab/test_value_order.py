@@ -15,8 +15,6 @@ from minicrawl.lab.reading_orders import BY_VALUE
 from minicrawl.lab.webs import Model, synthetic_web
 from minicrawl.ports import unreported
 
-# ---------------------------------------------------------------- files
-
 
 def test_values_are_those_of_named_pages(tmp_path: Path) -> None:
     (tmp_path / "graph.tsv").write_text("a/x-1\ta/y%20z\na/x-1\tb/x\n", encoding="utf-8")
@@ -39,8 +37,6 @@ def test_a_file_without_values_is_refused(line: str, named: str, tmp_path: Path)
     with pytest.raises(UsageError, match=named):
         read_values(tmp_path / "values", read(tmp_path / "graph.tsv").names)
 
-
-# ---------------------------------------------------------------- on a web
 
 WEB = synthetic_web(Model.COPYING, 800, 1)
 

@@ -61,9 +61,6 @@ def test_links_stay_in_the_graph_and_never_lead_back_to_their_page(
 SHARES = ("founding", "spreading", "inside", "recommended", "original")
 
 
-# ---------------------------------------------------------------- power law and Poisson
-
-
 def zipf_law(exponent: float, most: int) -> NDArray[np.float64]:
     """Probabilities of 0 to `most` by Zipf's law; that of 0 is 0."""
     weights = np.zeros(most + 1)
@@ -92,9 +89,6 @@ def test_in_and_out_degrees_follow_poissons_law(mean: float) -> None:
     graph, law = poisson(100_000, dice(), mean=mean), poisson_law(mean, 11)
     assert shares_by_degree(graph.in_degrees(), 11) == pytest.approx(law, abs=0.005)
     assert shares_by_degree(graph.out_degrees(), 11) == pytest.approx(law, abs=0.005)
-
-
-# ---------------------------------------------------------------- the growing web
 
 
 def is_inside(web: Web) -> NDArray[np.bool_]:
@@ -158,9 +152,6 @@ def test_any_habits_make_a_web(
     assert web.host.dtype == np.int32
     assert sorted(set(web.host.tolist())) == list(range(web.host.max() + 1))
     assert web.graph.nodes == nodes
-
-
-# ---------------------------------------------------------------- the web as it is by default
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from minicrawl.graph.csr import Csr
 from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.graphfiles import Texts
+from minicrawl.ranks.seeds.cores import Core, CoreRule, between_hosts, extracted
 from minicrawl.report.graph.source import opened
 from tests.graph.graphs import graph_of, links_of
 
@@ -80,3 +81,8 @@ def named(names: Sequence[str], pairs: Pairs, weights: Sequence[float] | None = 
     """A graph of URLs. The weights are those of the links in ascending order."""
     kept = None if weights is None else np.array(weights, dtype=np.float32)
     return NamedGraph(graph_of(len(names), pairs), Texts([name.encode() for name in names]), kept)
+
+
+def cores_of(web: NamedGraph, count: int, rule: CoreRule) -> list[Core]:
+    """Extract the first cores of a web, without links inside its hosts."""
+    return extracted(between_hosts(web.graph, web.names.hosts().of_node), count, rule)

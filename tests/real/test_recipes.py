@@ -156,9 +156,6 @@ def _write_pages(folder: Path) -> None:
     (folder / "setup.exe").write_bytes(b"MZ" + bytes(100))
 
 
-# ---------------------------------------------------------------- the recipes
-
-
 class Recipe(NamedTuple):
     """Command of a guide: environment variables, then arguments."""
 
@@ -282,8 +279,6 @@ def test_a_recipe_of_the_guides_works(text: str, servers: Servers, tmp_path: Pat
         name = "with-login" if "@proxies" in text else "socks" if "socks" in text else "open"
         assert str(servers.ports["tls"]) in servers.passed(name)
 
-
-# ---------------------------------------------------------------- nginx's own media types
 
 READ = ("/", "/page.xhtml")
 BY_TYPE = {

@@ -115,9 +115,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield found
 
 
-# ---------------------------------------------------------------- proxies
-
-
 def _tinyproxy(folder: Path, login: str, _site: Site) -> tuple[list[str | Path], int]:
     port = free_port()
     return tinyproxy(folder / "tinyproxy.conf", port, login), port

@@ -142,9 +142,6 @@ def _traffic(host: str, port: int) -> dict[str, int]:
     return {name: int(found[name]) for name in _TRAFFIC}
 
 
-# ---------------------------------------------------------------- table
-
-
 def scaling_table(found: Sequence[Pace], cores: float) -> Iterator[str]:
     """Yield a row for each cluster. Linear growth starts at the smallest cluster of its kind."""
     yield from head(

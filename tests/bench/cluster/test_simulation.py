@@ -90,9 +90,6 @@ def test_one_node_with_one_shard_reads_like_one_machine() -> None:
     assert len(set(found) & set(expected)) > 980  # equal pages may swap
 
 
-# ---------------------------------------------------------------- the real crawl
-
-
 def real(nodes: int, wait_s: float = 1, pages: int = 10**9) -> RealCrawl:
     return RealCrawl(nodes=nodes, pages=pages, pace=100, wait_s=wait_s, transfers=1000)
 

@@ -77,8 +77,6 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         pages = [page for page, flag in enumerate(shard.ledger.flags) if flag == UNREAD]
         return shard.url(pages[place % len(pages)]) if pages else None
 
-    # ------------------------------------------------------------ what happens
-
     @rule(number=NUMBERS, place=PLACES, urls=SOME_URLS)
     def read(self, number: int, place: int, urls: list[str]) -> None:
         if (url := self._unread(number, place)) is not None:
@@ -125,8 +123,6 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         for _, step in tables.sendings(shard.store.connection):
             self._publish(shard.shard.batch(step))
 
-    # ------------------------------------------------------------ what goes wrong
-
     @rule(place=PLACES)
     def duplicate(self, place: int) -> None:
         if self.waiting:
@@ -150,8 +146,6 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         assert after.shard.statement() == before.shard.statement()
         before_due, after_due = (sorted(one.shard.outbox.due(EVER)) for one in (before, after))
         assert after_due == before_due
-
-    # ------------------------------------------------------------ the laws
 
     @invariant()
     def no_atom_is_lost_or_made(self) -> None:

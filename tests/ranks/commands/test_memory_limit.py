@@ -177,9 +177,6 @@ def test_a_folder_that_cannot_take_files_is_named(
         computed(file_in_blocks(graph_file(SMALL)), MemoryLimits(temp=tmp_path / "absent"))
 
 
-# ---------------------------------------------------------------- limits
-
-
 def limited(megabytes: int, blocks: int | None = None) -> MemoryLimits:
     """Return the limit of a process that takes 30 MB."""
     return MemoryLimits(memory=megabytes * MEGA, blocks=blocks, taken=lambda: 30 * MEGA)
