@@ -48,8 +48,6 @@ _MOST_TURNS = 300_000
 _BLOCKED_S = 60.0
 """Processor time after which the loop counts as blocked."""
 
-# ---------------------------------------------------------------- time
-
 
 class _Selector(selectors.DefaultSelector):
     """A selector that never waits for time, but only for threads."""
@@ -157,8 +155,6 @@ def _watched() -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-# ---------------------------------------------------------------- a web
-
 Answer = FetchResult | Callable[[Request], FetchResult | Awaitable[FetchResult]]
 
 
@@ -263,9 +259,6 @@ class FakeWeb:
         return [visit for visit in self.visits if visit.url.startswith(f"{origin}/")]
 
 
-# ---------------------------------------------------------------- a store
-
-
 @dataclass
 class Disk:
     """A disk that tests can fill; `tries` counts failed writes, and hooks run before a write."""
@@ -330,9 +323,6 @@ def keeping(
 def books_balance(frontier: Frontier) -> bool:
     ledger = frontier.ledger
     return ledger.missing() == 0 and ledger.unread == frontier.state.count(State.UNREAD)
-
-
-# ---------------------------------------------------------------- crawls
 
 
 @dataclass

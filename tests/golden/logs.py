@@ -147,9 +147,6 @@ def rows_of(store: Path) -> Log:
         }
 
 
-# ---------------------------------------------------------------- files
-
-
 def digests(case: Case, found: Mapping[str, Log]) -> dict[str, str]:
     """Return a line for each log, with the number and the hash of the rows of each table.
 

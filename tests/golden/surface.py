@@ -105,9 +105,6 @@ def _keys_of(line: str, folder: Path) -> list[str]:
     return keys(json.loads(ran.out))
 
 
-# ---------------------------------------------------------------- options
-
-
 def parameters(path: str) -> list[str]:
     """Return a line for each argument and option of a command, with its names and its values."""
     return [_described(parameter) for parameter in command_of(path).params]
@@ -139,9 +136,6 @@ _SETTINGS = {row.argument: row.kind.names for row in TABLE}
 """Choices of settings, which click does not know."""
 
 
-# ---------------------------------------------------------------- keys of JSON
-
-
 def keys(value: object, path: str = "") -> list[str]:
     """Return the paths to all values that are neither objects nor filled lists."""
     if isinstance(value, Mapping):
@@ -151,9 +145,6 @@ def keys(value: object, path: str = "") -> list[str]:
     else:
         return [path.removeprefix(".")]
     return sorted(set(found)) or [path.removeprefix(".")]
-
-
-# ---------------------------------------------------------------- differences
 
 
 def kept() -> Surface:

@@ -116,9 +116,6 @@ def test_a_visit_has_weights_and_focus() -> None:
     assert some_books().apply(focused)[0].extras == [(1, UNIT // 2), (2, UNIT // 4)]
 
 
-# ---------------------------------------------------------------- pages that stand for others
-
-
 def test_a_page_that_stands_for_another_gives_it_all_now_and_when_replayed() -> None:
     books = some_books()
     assert books.apply(forward(0, 1)) == [Plan(0, UNIT, (1,), UNIT, (), 0)]
@@ -140,9 +137,6 @@ def test_links_that_end_at_one_page_are_merged_and_those_back_to_the_page_droppe
     assert books.without_detours(0, Spending((4, 3))) == Spending([3])
 
 
-# ---------------------------------------------------------------- replays
-
-
 def test_cash_that_is_handed_over_enters_no_history() -> None:
     window = Static()
     books = Books(Ledger(windows=[window]), lambda _: Spending(()))
@@ -157,9 +151,6 @@ def test_cash_that_is_handed_over_enters_no_history() -> None:
     assert (books.ledger.recorded, window.past(0)) == (recorded, history)
     assert books.ledger.missing() == 0
     assert books.stands_for(0) == 2
-
-
-# ---------------------------------------------------------------- any history
 
 
 class Fold(RuleBasedStateMachine):

@@ -1,8 +1,8 @@
-"""Hosts are asked for robots.txt, sitemaps and usage preferences before their first page."""
+"""Hosts are asked for robots.txt before their first page, and looked up in every run."""
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,20 +10,15 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted, Reason
-from minicrawl.crawl.hosts.robots import MOST_PATTERNS
-from minicrawl.crawl.workers.parser import PageParser
 from minicrawl.model import Failed, FetchResult, Refused, Request
-from minicrawl.ports import Timed
 from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import HostRow
-from minicrawl.web.robots.rules import Rules
 from tests.crawl.fakes import (
     Answer,
     FakeWeb,
     Run,
-    Scene,
     crawl,
     failed,
     html,
@@ -48,9 +43,6 @@ def row_of(path: Path) -> HostRow:
         row = tables.host(connection, 0)
     assert row is not None
     return row
-
-
-# ---------------------------------------------------------------- answers
 
 
 @pytest.mark.parametrize("kind", [State.SERVER_ERROR, State.THROTTLED])
@@ -171,9 +163,6 @@ def test_every_case_of_the_shared_vectors_has_a_test(shared_vector: Callable[[st
     assert {case["case"] for case in cases} <= EXPECTED_PAGES.keys() | ELSEWHERE
 
 
-# ---------------------------------------------------------------- redirects
-
-
 def starts(web: FakeWeb, origin: str) -> list[float]:
     return sorted(visit.began for visit in web.visits_of(origin))
 
@@ -216,9 +205,6 @@ def test_a_spent_budget_ends_a_crawl_while_a_redirected_robots_txt_waits(path: P
     run = crawl(web, path, *seeds, delay=0, pages=1)
     assert run.reason is Reason.BUDGET
     assert max(visit.ended for visit in web.visits) < 1050
-
-
-# ---------------------------------------------------------------- addresses
 
 
 def test_a_name_without_an_address_is_looked_up_twice(path: Path) -> None:
@@ -265,9 +251,6 @@ def test_a_host_is_given_up_whatever_failure_its_lookup_has(path: Path) -> None:
     assert crawl(web, path, f"{A}/").states == {f"{A}/": State.CLIENT_ERROR}
 
 
-# ---------------------------------------------------------------- delays
-
-
 def test_a_crawl_delay_beyond_the_cap_is_capped_and_noted(path: Path) -> None:
     web, run = crawl_with(text("User-agent: *\nCrawl-delay: 3600"), path, max_delay_s=20)
     assert [visit.began for visit in web.visits] == [1000, 1020, 1040]
@@ -285,183 +268,20 @@ def test_a_robots_txt_that_was_cut_is_noted(path: Path) -> None:
     assert run.states == {f"{A}/": State.FETCHED, f"{A}/1": State.ROBOTS}
 
 
-# ---------------------------------------------------------------- files of usage preferences
-
-TDMREP = f"{A}/.well-known/tdmrep.json"
-PAGES = ("", "art/1", "open", "shop")
-DENIES = text('[{"location": "/art/", "tdm-reservation": 1}]')
-RSL = text(
-    '<rsl><content url="/shop"><license><prohibits type="usage">ai-train</prohibits></license>'
-    "</content></rsl>"
-)
-
-
-def web_of_preferences(robots: str, others: Mapping[str, Answer] | None = None) -> FakeWeb:
-    answers = {f"{A}/{page}": html(*(f"/{one}" for one in PAGES)) for page in PAGES}
-    files = {ROBOTS: text(robots), TDMREP: DENIES, f"{A}/license.xml": RSL}
-    return FakeWeb(answers | files | {f"{A}/{name}": one for name, one in (others or {}).items()})
+def test_the_trouble_of_a_host_names_its_strikes_and_its_pause(path: Path) -> None:
+    web = FakeWeb(web_of({f"{A}/": ["/1", "/2"]}))
+    web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(State.SERVER_ERROR)
+    run = crawl(web, path, f"{A}/", max_strikes=2, max_pause_s=20, max_tries=1)
+    assert sorted(run.states.values()) == [State.FETCHED, *[State.SERVER_ERROR] * 2]
+    trouble = row_of(path).trouble or ""
+    assert trouble.startswith("server-error; 2 strikes")
+    assert "20 s" in trouble
 
 
-def refused(run: Run) -> set[str]:
-    return {url.removeprefix(f"{A}/") for url, state in run.states.items() if state is State.ROBOTS}
-
-
-ALL_THREE = "License: /license.xml\nUser-agent: *\nContent-Usage: /open ai-train=n"
-
-
-def test_pages_that_deny_a_use_are_not_fetched(path: Path) -> None:
-    web = web_of_preferences(ALL_THREE)
-    run = crawl(web, path, f"{A}/", obey_usage="ai-train", delay=2)
-    assert refused(run) == {"art/1", "open", "shop"}
-    files = [ROBOTS, TDMREP, f"{A}/license.xml"]
-    assert [visit.url for visit in web.visits] == [*files, f"{A}/"]
-    assert are_apart(starts(web, A), 2)
-    with reading(path) as connection:
-        details = dict(connection.execute("SELECT url, detail FROM requests"))
-    assert details[f"{A}/art/1"] == "tdmrep.json denies ai-train"
-    assert details[f"{A}/shop"] == "rsl denies ai-train"
-
-
-@pytest.mark.parametrize("settings", [{"obey_usage": "search"}, {}])
-def test_pages_whose_denied_use_does_not_matter_are_fetched(
-    settings: dict[str, Any], path: Path
-) -> None:
-    web = web_of_preferences(ALL_THREE)
-    assert not refused(crawl(web, path, f"{A}/", **settings))
-    assert ({TDMREP, f"{A}/license.xml"} <= {visit.url for visit in web.visits}) == bool(settings)
-
-
-@pytest.mark.parametrize(
-    ("robots", "denied"),
-    [
-        ("User-agent: *\nDisallow: /.well-known/", set()),  # robots.txt applies to it
-        ("", {"art/1"}),
-        ("License: /moved.xml", {"art/1", "shop"}),
-        ("License: /endless.xml", {"art/1"}),
-        ("License: /down.xml", {"art/1"}),
-        ("License: mailto:a@a.example", {"art/1"}),
-        (f"License: {B}/license.xml", {"art/1"}),  # robots.txt of b.example forbids it
-        (f"License: {C}/license.xml", {"art/1", "shop"}),
-    ],
-)
-def test_preferences_are_requested_like_sitemaps(robots: str, denied: set[str], path: Path) -> None:
-    web = web_of_preferences(
-        robots,
-        {
-            "moved.xml": moved("/license.xml"),
-            "endless.xml": moved("/endless.xml"),
-            "down.xml": failed(State.NOT_FOUND),
-        },
-    )
-    elsewhere = '<rsl><content url="{}/shop"><license><prohibits type="usage">all</prohibits>'
-    for origin, rules in ((B, "User-agent: *\nDisallow: /"), (C, "")):
-        web.answers |= {
-            f"{origin}/robots.txt": text(rules),
-            f"{origin}/license.xml": text(elsewhere.format(A)),
-        }
-    run = crawl(web, path, f"{A}/", obey_usage="ai-train")
-    assert refused(run) == denied
-    assert len(web.visits) < 20
-
-
-# ---------------------------------------------------------------- long rules
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("field", ["Disallow: /{}/", "Disallow: /7/\nSitemap: /{}.xml"])
-def test_long_rules_of_many_hosts_are_obeyed_though_not_all_are_in_memory(
-    path: Path, field: str
-) -> None:
-    """The others are read from the store: none is requested twice, and no page too soon."""
-    most = 10
-    hosts = [f"http://{name}.example" for name in "abcdefghijkl"]
-    patterns = "\n".join(field.format(number) for number in range(MOST_PATTERNS // most))
-    robots_txt = text(f"User-agent: *\nCrawl-delay: 5\n{patterns}")
-    web = FakeWeb({f"{host}/robots.txt": robots_txt for host in hosts})
-    web.elsewhere = lambda request: html("/x", "/7/", title=request.url)
-    most_in_memory: list[int] = []
-
-    def hear(scene: Scene, _: object) -> None:
-        kept = [scene.crawler.parts.hosts[number].rules for number in range(len(hosts))]
-        most_in_memory.append(sum(rules is not None for rules in kept))
-
-    crawl(web, path, *(f"{host}/" for host in hosts), hear=hear, concurrency=1)
-    assert max(most_in_memory) <= most + 1
-    assert sorted(web.asked) == sorted(f"{host}/{page}" for host in hosts for page in ("", "x"))
-    assert len(web.visits) == 3 * len(hosts)
-    for host in hosts:
-        for before, after in pairwise(web.visits_of(host)):
-            assert after.began >= before.ended + 5
-
-
-LONG = "User-agent: *\n" + "".join(f"Disallow: /{n}/\n" for n in range(5000))
-
-
-def web_with_long_rules() -> FakeWeb:
-    pages = web_of({f"{A}/": ["/1/x", "/a", "/b"], f"{A}/a": [], f"{A}/b": []})
-    return FakeWeb(pages | {ROBOTS: text(LONG)})
-
-
-def test_long_stored_rules_are_parsed_outside_the_loop(path: Path) -> None:
-    crawl(web_with_long_rules(), path, f"{A}/", pages=1)
-    recalled: list[str] = []
-    again = web_with_long_rules()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Rules, "from_text", staticmethod(recalled.append))
-        run = crawl(again, path, f"{A}/")
-    assert recalled == []
-    assert run.states[f"{A}/1/x"] is State.ROBOTS
-    assert run.states[f"{A}/a"] is State.FETCHED
-    assert ROBOTS not in [visit.url for visit in again.visits]
-
-
-def test_long_rules_are_still_stored_after_a_strike(path: Path) -> None:
-    web = web_with_long_rules()
-    web.answers[f"{A}/a"] = in_turn(failed(State.THROTTLED, retry_after="60"), html())
-    crawl(web, path, f"{A}/")
-    assert row_of(path).robots == Rules.from_text(LONG).text()
-
-
-def test_stored_rules_that_cannot_be_parsed_are_requested_again(path: Path) -> None:
-    crawl(web_with_long_rules(), path, f"{A}/", pages=1)
-    again = web_with_long_rules()
-
-    parse, too_much = PageParser.parse_rules, [Timed(Failed(kind=State.TOO_LARGE))]
-
-    async def too_much_at_first(parser: PageParser, *given: Any) -> Timed[Any]:
-        return too_much.pop() if too_much else await parse(parser, *given)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PageParser, "parse_rules", too_much_at_first)
-        run = crawl(again, path, f"{A}/")
-    assert run.states[f"{A}/a"] is State.FETCHED
-    assert ROBOTS in [visit.url for visit in again.visits]
-
-
-# ---------------------------------------------------------------- validity of robots.txt
-
-
-def robots_asked(path: Path, robots_txt: Answer, later_s: float, pages: int = 1) -> int:
-    """Crawl later, until so many pages are read. Return how often robots.txt was requested."""
-    links = ("/1", "/2", "/3", "/private")
-    web = FakeWeb({ROBOTS: robots_txt}, lambda request: html(*links, title=request.url))
-    crawl(web, path, f"{A}/", f"{A}/{later_s}", later_s=later_s, pages=pages)
-    return [visit.url for visit in web.visits].count(ROBOTS)
-
-
-def test_robots_txt_is_valid_for_a_day_and_its_failure_for_an_hour(path: Path) -> None:
-    moments = enumerate((0, 86_300, 86_500), 1)
-    assert [robots_asked(path, text(""), s, pages) for pages, s in moments] == [1, 0, 1]
-    fails, other = failed(State.SERVER_ERROR), path.with_name("other.db")
-    assert [robots_asked(other, fails, s) for s in (0, 3500, 3700)] == [3, 0, 3]
-
-
-def test_earlier_rules_stay_valid_while_robots_txt_fails(path: Path) -> None:
-    assert robots_asked(path, text("User-agent: *\nDisallow: /private"), 0) == 1
-    web = FakeWeb({ROBOTS: failed(State.SERVER_ERROR)})
-    run = crawl(web, path, later_s=90_000)
-    assert [visit.url for visit in web.visits].count(ROBOTS) == 3
-    assert [url for url, state in run.states.items() if state is State.ROBOTS] == [f"{A}/private"]
+def test_requests_for_robots_txt_and_their_bytes_are_counted(path: Path) -> None:
+    _, run = crawl_with(FORBIDDING, path)
+    assert run.recorder.counters.number("requests") == 1
+    assert run.recorder.counters.number("wire_bytes") == FORBIDDING.wire_bytes
 
 
 def test_a_host_that_is_down_is_tried_again_after_the_longest_pause(path: Path) -> None:
@@ -477,19 +297,3 @@ def test_a_host_that_is_down_is_tried_again_after_the_longest_pause(path: Path) 
     run = crawl(web, path, f"{A}/", f"{B}/", max_pause_s=600)
     assert [run.states[f"{A}/{page}"] for page in ("", 1)] == [State.RESET] * 2
     assert run.states[f"{A}/2"] is State.FETCHED
-
-
-def test_the_trouble_of_a_host_names_its_strikes_and_its_pause(path: Path) -> None:
-    web = FakeWeb(web_of({f"{A}/": ["/1", "/2"]}))
-    web.answers[f"{A}/1"] = web.answers[f"{A}/2"] = failed(State.SERVER_ERROR)
-    run = crawl(web, path, f"{A}/", max_strikes=2, max_pause_s=20, max_tries=1)
-    assert sorted(run.states.values()) == [State.FETCHED, *[State.SERVER_ERROR] * 2]
-    trouble = row_of(path).trouble or ""
-    assert trouble.startswith("server-error; 2 strikes")
-    assert "20 s" in trouble
-
-
-def test_requests_for_robots_txt_and_their_bytes_are_counted(path: Path) -> None:
-    _, run = crawl_with(FORBIDDING, path)
-    assert run.recorder.counters.number("requests") == 1
-    assert run.recorder.counters.number("wire_bytes") == FORBIDDING.wire_bytes

@@ -66,9 +66,6 @@ def paced(*hosts: int, **settings: int) -> Polite:
     return polite
 
 
-# ---------------------------------------------------------------- pauses
-
-
 def test_a_longer_delay_makes_no_host_count_as_requested() -> None:
     polite = Polite(delay_s=1)
     polite.request(HOST, began=10, ended=15)
@@ -99,9 +96,6 @@ def test_the_larger_of_both_delays_counts_but_a_crawl_delay_is_capped(
     assert polite.hosts[HOST].delay_s(polite.settings) == delay_s
 
 
-# ---------------------------------------------------------------- side requests
-
-
 def test_a_side_request_is_called_before_the_hosts_own_pages_and_once() -> None:
     polite = Polite(delay_s=1)
     called: list[str] = []
@@ -112,9 +106,6 @@ def test_a_side_request_is_called_before_the_hosts_own_pages_and_once() -> None:
         assert polite.resumed(end + 0.9) == []
         resumed = polite.resumed(end + 1)
         assert (called, resumed) == (["one", "two"][: (end + 1) // 2], [] if end < 5 else [HOST])
-
-
-# ---------------------------------------------------------------- properties
 
 
 class Town:
@@ -193,9 +184,6 @@ def test_limits_and_delays_are_kept_and_no_host_is_forgotten(
         assert all(later >= earlier + pause_s for earlier, later in pairwise(starts))
 
 
-# ---------------------------------------------------------------- expensive hosts
-
-
 def test_a_host_that_costs_more_than_others_waits_longer() -> None:
     polite = Polite(delay_s=1)
     for host in (OTHER, THIRD):
@@ -235,9 +223,6 @@ def test_a_host_is_not_resumed_while_a_large_body_of_it_is_parsed() -> None:
     polite.hosts[HOST].shared.being_read -= 1
     polite.hosts.resume_name(polite.hosts[HOST].shared, 10)
     assert polite.resumed(10) == [HOST]
-
-
-# ---------------------------------------------------------------- strikes and silence of one host
 
 
 def test_no_pause_is_longer_than_max_pause() -> None:
@@ -296,9 +281,6 @@ def test_a_host_that_did_not_answer_in_time_is_silent() -> None:
         assert host.shared.answers is answers
 
 
-# ---------------------------------------------------------------- requests at once to an address
-
-
 def test_a_host_whose_address_is_not_known_has_room() -> None:
     polite = Polite(per_address=1)
     polite.request(HOST, 0, 1)
@@ -352,9 +334,6 @@ def test_a_request_under_way_stays_on_the_account_of_its_address() -> None:
     polite.hosts.end(polite.hosts[HOST], 1)
     assert polite.has_room_or_waits(OTHER, 2)
     assert polite.has_room_or_waits(HOST, 2)
-
-
-# ---------------------------------------------------------------- pauses of an address
 
 
 def test_a_host_that_is_resumed_and_sends_no_request_holds_up_no_other() -> None:

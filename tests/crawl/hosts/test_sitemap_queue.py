@@ -287,9 +287,6 @@ def test_pages_go_on_while_a_sitemap_takes_long(pages: list[str], path: Path) ->
     assert {f"{A}/", *pages} <= asked(web)
 
 
-# ---------------------------------------------------------------- sitemaps that change
-
-
 def growing_site(*, every: int) -> dict[str, Answer]:
     """Make a site whose sitemap lists one more page after each `every` requests for pages."""
     state = {"pages": 0}

@@ -52,9 +52,6 @@ def torn_stores(server: Server, folder: Path, seed: int) -> Iterator[Torn]:
     raise AssertionError(crawls.report.wrong)
 
 
-# ---------------------------------------------------------------- damage
-
-
 def _cut(rng: Random, wal: bytearray) -> None:
     del wal[rng.randrange(len(wal)) :]
 
@@ -107,8 +104,6 @@ def write_damaged(rng: Random, torn: Torn, path: Path) -> None:
     if rng.random() < 0.3:
         index.write_bytes(rng.randbytes(1 << 15))
 
-
-# ---------------------------------------------------------------- outcomes
 
 WHOLE, NAMED, REFUSED = "whole as of a commit", "named by check", "refused in one line"
 FINE = (WHOLE, NAMED, REFUSED)

@@ -66,9 +66,6 @@ def server() -> Iterator[Server]:
         yield server
 
 
-# ---------------------------------------------------------------- full
-
-
 class FullDisk:
     """A crawl of a small web onto a nearly full disk."""
 
@@ -159,9 +156,6 @@ def test_the_write_ahead_log_stays_smaller_than_the_free_space(disk: Path) -> No
             assert log_bytes < ROOM_BYTES
 
 
-# ---------------------------------------------------------------- read-only
-
-
 def test_a_store_on_a_read_only_disk_can_be_read_and_searched_but_not_changed(
     disk: Path, capsys: Captured
 ) -> None:
@@ -188,9 +182,6 @@ def test_a_store_on_a_read_only_disk_can_be_read_and_searched_but_not_changed(
     assert store.read_bytes() == before
 
 
-# ---------------------------------------------------------------- in use
-
-
 def test_a_second_crawl_is_refused_in_one_line_and_changes_nothing(
     tmp_path: Path, capsys: Captured
 ) -> None:
@@ -202,9 +193,6 @@ def test_a_second_crawl_is_refused_in_one_line_and_changes_nothing(
         out, err = capsys.readouterr()
         assert (out, err.count("\n"), str(store) in err) == ("", 1, True)
     assert store.read_bytes() == before
-
-
-# ---------------------------------------------------------------- damaged
 
 
 def test_a_damaged_page_of_a_store_does_no_harm_or_fails_with_one_line(

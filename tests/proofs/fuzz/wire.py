@@ -97,8 +97,6 @@ def _hostile(seeds: list[bytes], body: bytes, random: Random) -> bytes:
             return json.dumps(found).encode()
 
 
-# ---------------------------------------------------------------- between shards
-
 FACTS = ShardFacts(*(1, 10, 2, 5, 1, 7, 4), sketch={60: 3, 61: 2}, sent={0: 3}, received={2: 5})
 _TRANSFERS = [Transfer("http://a.example/", 5), Transfer("http://b/", 0, 3, 1)]
 BATCHES = [TransferBatch(0, 1, 1, _TRANSFERS).pack(), TransferBatch(2, 3, 9, [], 7).pack()]
@@ -146,8 +144,6 @@ def read_parts(body: bytes, random: Random) -> None:
     assert set(shards_to_notify(after, 1)) <= set(after)
 
 
-# ---------------------------------------------------------------- keys
-
 _TERMS = TermsRecord(
     id="a", format=1, schema=1, version="1", shards=SHARDS, settings={"pages": 9}, seeds="s"
 )
@@ -193,8 +189,6 @@ def _hear(state: CrawlState, view: ClusterView, entry: KeyEntry) -> None:
     if not view.hear(entry, 1.0):
         state.hear(entry)
 
-
-# ---------------------------------------------------------------- logs and snapshots
 
 _PIECE = zstandard.ZstdCompressor().compress(b"a page of a store" * 99)
 ENTRIES = [

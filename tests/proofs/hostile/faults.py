@@ -40,8 +40,6 @@ from tests.proofs.hostile.fault import (
 )
 from tests.proofs.hostile.sheets import SHEETS
 
-# ---------------------------------------------------------------- slow, endless
-
 _SLOW = {
     "slow status line": says(TIMEOUT, b"HTTP/1.1 2", b"0", then=Then.DRIP),
     "slow header": says(TIMEOUT, HEAD + b"X: ", b"x", then=Then.DRIP),
@@ -81,7 +79,6 @@ _SLOW = {
     ),
 }
 
-# ---------------------------------------------------------------- lengths and chunks
 
 _SQUEEZED = gzip.compress(BEGIN)
 _GZIPPED = b"%x\r\n%b\r\n" % (len(_SQUEEZED), _SQUEEZED)
@@ -126,7 +123,6 @@ _LENGTHS = {
     ),
 }
 
-# ---------------------------------------------------------------- heads
 
 _LONG = b"a" * 30_000
 _HEADS = {
@@ -176,7 +172,6 @@ _HEADS = {
     ),
 }
 
-# ---------------------------------------------------------------- connections
 
 _CONNECTIONS = {
     "port closed": Fault(outcomes=(CONNECT,), scene="closed"),
@@ -196,7 +191,6 @@ _CONNECTIONS = {
     "closed in the status line": says(RESET, b"HTTP/1.1 2"),
 }
 
-# ---------------------------------------------------------------- redirects
 
 _CIRCLE = [f"/{number % 3}".encode() for number in range(9)]
 _CHAIN = [f"/{number}".encode() for number in range(40)]
@@ -239,7 +233,6 @@ _REDIRECTS = {
     "redirect of 300": says("failed:bad-status", b"HTTP/1.1 300 Choose\r\nLocation: /x\r\n\r\n"),
 }
 
-# ---------------------------------------------------------------- TLS
 
 _TLS = {
     "valid TLS": Fault(outcomes=(PAGE,), tls="good"),
@@ -271,7 +264,6 @@ _TLS = {
     "TLS whose body never ends": floods(HEAD + b"\r\n", b"x" * 65536, tls="good"),
 }
 
-# ---------------------------------------------------------------- names
 
 _NAMES = {
     "DNS knows no such name": Fault(outcomes=(DNS,), names="none"),
@@ -293,8 +285,6 @@ INSIDE = (
     "http://mail.example:25/",
 )
 """Targets of redirects that no crawl may request."""
-
-# ---------------------------------------------------------------- all
 
 
 _FORGIVEN = {name: shows(PAGE, one) for name, one in ODDITIES.items()}

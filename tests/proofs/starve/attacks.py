@@ -49,9 +49,6 @@ def coded(body: Callable[[], bytes], coding: str) -> Handler:
     return lambda _path, _number: answer(made(), more=f"Content-Encoding: {coding}\r\n")
 
 
-# ---------------------------------------------------------------- compressed bodies
-
-
 def _stored_blocks() -> bytes:
     """Return a gzip stream of ten million bytes that is empty and ends with an invalid block."""
     head = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
@@ -75,8 +72,6 @@ def _one_byte_members() -> bytes:
 def _zstd_frames() -> bytes:
     return zstandard.ZstdCompressor(level=19).compress(bytes(9 * _MB)) * 3
 
-
-# ---------------------------------------------------------------- names and rules
 
 _NAMES = [a + b for a in string.ascii_lowercase for b in string.ascii_lowercase + string.digits]
 
@@ -124,9 +119,6 @@ def _packed_sitemap() -> bytes:
     return gzip.compress(b"<urlset>" + b"<a/>" * 12_000_000, 9)
 
 
-# ---------------------------------------------------------------- pages with much to parse
-
-
 def links(count: int, href: str, more: str = "") -> Handler:
     """Return pages with `count` links; `href` is a format of `{page}` and `{n}`."""
 
@@ -158,9 +150,6 @@ def _rel_links(_path: str, number: int) -> bytes:
     return answer(f"<title>{number}</title>{made}".encode())
 
 
-# ---------------------------------------------------------------- slow hosts
-
-
 def _silent_after_robots(_path: str, _number: int) -> None:
     return None
 
@@ -179,8 +168,6 @@ def _one_byte_chunks() -> bytes:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
     return head + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
 
-
-# ---------------------------------------------------------------- expensive small bodies
 
 _SMALL = 127 * 1024
 """Bytes of a body that is small enough not to count as large."""

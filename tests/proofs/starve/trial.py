@@ -105,9 +105,6 @@ def _serving(attack: str) -> Iterator[tuple["subprocess.Popen[str]", int]]:
             server.kill()
 
 
-# ---------------------------------------------------------------- the crawl's own process
-
-
 async def _measured(plan: dict[str, Any]) -> dict[str, Any]:
     """Run the crawl and measure it from its first request on.
 

@@ -139,9 +139,6 @@ def _kind_of(host: str, target: str) -> str | None:
     return _KINDS_BY_HOST.get(host) or _KINDS_BY_FOLDER.get(folder)
 
 
-# ---------------------------------------------------------------- traps
-
-
 def _calendar(_: str, target: str) -> DemoResponse:
     _, _, year, month, *day = [*target.split("/"), "", ""][: 4 + target.count("/") - 3]
     number = 12 * int(year) + int(month)
@@ -233,9 +230,6 @@ _TRAPS: Final = {
 }
 
 KINDS: Final = tuple(_TRAPS)
-
-
-# ---------------------------------------------------------------- words
 
 
 @cache
