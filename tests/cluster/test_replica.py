@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from zlib import crc32
@@ -16,7 +16,7 @@ from hypothesis.stateful import rule
 
 from minicrawl.archive.objects.moved_file import put_whole, stub_path, write_stub
 from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced
-from minicrawl.cluster.records import SnapshotRecord
+from minicrawl.cluster.records import KeyEntry, SnapshotRecord
 from minicrawl.cluster.replica.entries import Entry, EntryKind, pack, unpack
 from minicrawl.cluster.replica.restoring import Restored, restore, take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits
@@ -202,6 +202,46 @@ def test_a_bucket_has_the_last_snapshot_and_no_other(
     assert {key.split("/")[1] for key in found} == {key.key.rpartition(".")[2] for key in keys}
     assert len(found) == 2  # the last snapshot, and the attempt after it
     assert sum(map(len, servers.snapshots[SHARD].contents)) < 1_000
+
+
+class OvertakenReader(FakeEngine):
+    """Engine that reads where a snapshot is just before the next one replaces it.
+
+    The key is there still, though its object is not.
+    """
+
+    def __init__(self, servers: FakeServers, write: Callable[[], None]) -> None:
+        super().__init__(servers)
+        self.write: Callable[[], None] | None = write
+
+    async def get(self, key: str) -> KeyEntry | None:
+        entry = await super().get(key)
+        if entry is not None and entry.value is not None and self.write is not None:
+            self.write()
+            self.write = None
+            await self.put(key, entry.value)
+        return entry
+
+
+def test_a_reader_whose_snapshot_is_replaced_meanwhile_reads_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers, bucket = FakeServers(), tmp_path / "bucket"
+    bucket.mkdir()
+    monkeypatch.setenv("MINICRAWL_OBJECTS", bucket.as_uri())
+    node = ShardNode(servers, tmp_path, objects=bucket.as_uri())
+
+    def write() -> None:
+        for page in range(12):
+            commit_in_time(node.store, document(page, 30_000))
+            while not node.replica.may_checkpoint():
+                time.sleep(0.001)
+
+    write()
+    again = tmp_path / "again.db"
+    asyncio.run(restore(OvertakenReader(servers, write), SHARD, again))
+    assert content(again) == node.content
+    node.end()
 
 
 def test_a_snapshot_with_other_bytes_is_refused(

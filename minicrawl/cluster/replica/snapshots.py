@@ -2,7 +2,7 @@
 
 The log of snapshots has its bytes, or with `--objects` only its name. Then a bucket has the bytes,
 and a key of that name has the stub that leads there (`archive.objects.moved_file`). The key is
-there first, so whoever deletes it deletes the object before.
+there first, so whoever deletes it deletes the object before, and both after the next WHOLE entry.
 
     1-4  FIRST, MORE  bytes of a snapshot
     5    WHOLE        it includes the shard's log up to entry 97; 1 to 97 are removed there
@@ -46,11 +46,12 @@ async def load_snapshot(
     """
     draft, compressed = file.with_name(f"{file.name}.draft"), file.with_name(f"{file.name}.zst")
     last: SnapshotRecord | None = None
+    last_number = 0
 
-    def add(entry: Entry, _number: int) -> None:
-        nonlocal last
+    def add(entry: Entry, number: int) -> None:
+        nonlocal last, last_number
         if entry.kind is EntryKind.WHOLE:
-            last = SnapshotRecord.unpack("a snapshot", entry.content)
+            last, last_number = SnapshotRecord.unpack("a snapshot", entry.content), number
             if not last.object:
                 draft.replace(compressed)
         elif entry.kind is not EntryKind.TAKEN:
@@ -64,7 +65,12 @@ async def load_snapshot(
         end, _ = await replay(engine.snapshots, shard, before, add, log="snapshots", emit=emit)
         if last is not None:
             if last.object:
-                await _bring_back(engine, shard, last.object, compressed)
+                try:
+                    await _bring_back(engine, shard, last.object, compressed)
+                except EngineUnavailable:
+                    if (await engine.snapshots.log_span(shard)).first > last_number:
+                        raise Overtaken from None
+                    raise
             await to_thread(_decompress, compressed, file, last.size)
     finally:
         draft.unlink(missing_ok=True)
@@ -77,18 +83,16 @@ async def _bring_back(engine: ClusterEngine, shard: int, name: str, file: Path) 
     if not _NAME.fullmatch(name):
         raise EngineError(f"{name!a} is no name of a snapshot")
     moved = file.with_name(name)
-    stub = await engine.get(key := f"{_MOVED_PREFIX}{shard}.{name}")
+    stub = await engine.get(f"{_MOVED_PREFIX}{shard}.{name}")
     try:
         if stub is None:
-            raise Overtaken
+            raise EngineUnavailable(f"the servers do not know where {name} is")
         moved_file.stub_path(moved).write_bytes(stub.value or b"")
         await to_thread(_fetch, moved)
         moved.replace(file)
     except Unnamed:
         raise
     except (Damaged, Unreachable) as error:
-        if await engine.get(key) is None:
-            raise Overtaken from error
         raise EngineUnavailable(f"{error}; it is a snapshot") from error
     finally:
         moved.unlink(missing_ok=True)
