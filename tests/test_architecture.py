@@ -371,6 +371,15 @@ def test_an_unexplained_private_attribute_is_found() -> None:
     assert unexplained(source + 9 * "\n" + "late._costs + late._rest") == {"_rest"}
 
 
+BANNER = re.compile(r"^ *# ?[-=]{3}", re.MULTILINE)
+
+
+def test_a_concept_has_a_file_and_no_banner() -> None:
+    files = (path for folder in ("minicrawl", "tests") for path in (ROOT / folder).rglob("*.py"))
+    assert [path for path in files if BANNER.search(path.read_text(encoding="utf-8"))] == []
+    assert BANNER.search("import os\n\n    # ---------------- files\n")
+
+
 LISTED = re.compile(r"^ {0,4}([a-z][a-z0-9_]+)(/?) {2,}\S", re.MULTILINE)
 
 

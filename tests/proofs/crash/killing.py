@@ -167,8 +167,6 @@ class Crawls:
             found = [str(error)]
         self.report.wrong += [f"{self.store}, kill {self.report.kills}: {c}" for c in found]
 
-    # ------------------------------------------------------------ laws
-
     def _after_a_kill(self, since: int) -> Iterator[str]:
         kept = self._kept.pictures
         yield from self._wrong()
