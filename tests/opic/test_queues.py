@@ -237,6 +237,19 @@ def test_pages_enqueued_in_blocks_come_in_the_same_order(large: int) -> None:
         other.resume(one.host_of[page])
 
 
+@pytest.mark.parametrize("large", [4, LARGE])
+def test_hosts_look_again_for_their_best_pages_once_keys_have_fallen(large: int) -> None:
+    world, taken = World(large=large), []
+    for number in range(40):
+        world.birth(number % 3, [number * 7 % 5])
+    world.keys[:] = array("q", [-key for key in world.keys])
+    world.schedule.look_again()
+    while (page := world.take()) is not None:
+        taken.append(page)
+        world.resume(world.host_of[page])
+    assert taken == by_a_plain_sort(list(world.keys))
+
+
 def test_a_page_settled_without_a_lease_is_passed_over() -> None:
     world = World()
     world.birth(0, [4, 9, 6])
