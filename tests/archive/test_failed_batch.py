@@ -1,4 +1,4 @@
-"""A batch that fails on its way to the disk leaves no line in the index of its WARC file."""
+"""WARC files after a batch that failed, and after a kill while files are completed."""
 
 from http import HTTPStatus
 from pathlib import Path
@@ -40,3 +40,28 @@ def test_a_file_is_completed_without_the_lines_of_a_batch_that_failed(
     (index,) = (tmp_path / "warcs").glob("*.cdxj")
     urls = [line.split(" ")[0] for line in index.read_text().splitlines()]
     assert urls == ["example,a)/1", "example,a)/2"]
+
+
+def test_a_kill_while_files_are_completed_leaves_none_of_them_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = WarcSeries.of(tmp_path / "warcs", tmp_path / "crawl.db", 1_700_000_000.0)
+    files = WarcFiles(own, PLAIN, dict, 1)
+    files.append([answer(number) for number in range(4)])  # each in a file of its own
+    files.confirm()
+    renamed: list[Path] = []
+
+    def rename_one(self: Path, target: Path) -> Path:
+        if self.suffix == series.OPEN:
+            if renamed:
+                raise KeyboardInterrupt
+            renamed.append(target)
+        return self.replace(target)
+
+    with monkeypatch.context() as killed:
+        killed.setattr(Path, "rename", rename_one)
+        with pytest.raises(KeyboardInterrupt):
+            files.append([answer(4)])
+    WarcFiles(files.series, PLAIN, dict, 1).close()
+    paths = sorted(path.name for path in (tmp_path / "warcs").glob("*.warc.gz*"))
+    assert paths == [own.path(number).name for number in range(1, 5)]

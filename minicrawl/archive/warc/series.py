@@ -278,18 +278,27 @@ class WarcFiles:
         return place_at(number + 1, 0)
 
     def _complete_before(self, number: int) -> None:
-        """Complete the files before the one with this number, the last one first."""
-        while (number := number - 1) > 0 and (path := self._first.open_path(number)).exists():
-            with disk_errors(self._folder):
-                begin, end = place_at(number, 0), place_at(number + 1, 0)
-                if self._captures.has_lines(begin, end):
-                    index = self._folder / f"{self._first.prefix}-{number:05}.cdxj"
-                    draft = index.with_name(f"{index.name}.draft")
-                    with draft.open("w", encoding="utf-8") as file:
-                        file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
-                    put_in_place(draft, index)  # a complete file must not lack its index
-                path.rename(self._first.path(number))
-                sync(self._folder)
+        """Complete the open files before the one with this number, the first one first.
+
+        So a kill leaves no open file behind a complete one, where the next start would not look.
+        """
+        first = number
+        while self._first.open_path(first - 1).exists():
+            first -= 1
+        for each in range(first, number):
+            self._complete(each)
+
+    def _complete(self, number: int) -> None:
+        begin, end = place_at(number, 0), place_at(number + 1, 0)
+        with disk_errors(self._folder):
+            if self._captures.has_lines(begin, end):
+                index = self._folder / f"{self._first.prefix}-{number:05}.cdxj"
+                draft = index.with_name(f"{index.name}.draft")
+                with draft.open("w", encoding="utf-8") as file:
+                    file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
+                put_in_place(draft, index)  # a complete file must not lack its index
+            self._first.open_path(number).rename(self._first.path(number))
+            sync(self._folder)
 
     def _writer_at(self, place: int) -> WarcWriter:
         self._unwritten.clear()
