@@ -22,7 +22,8 @@ from minicrawl.report.links.problems import BrokenLink, linked_verdicts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.web.responses.soft_404 import missing_siblings
-from tests.crawl.fakes import NOON, Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text
+from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text
+from tests.crawl.jumping_clock import NOON
 from tests.webs import Web as PageWeb, crawl_web
 
 HOST, OTHER = "http://a.example", "http://b.example"

@@ -19,7 +19,7 @@ from minicrawl.demo.pages import DemoResponse
 from minicrawl.demo.pytest_plugin import DictWeb
 from minicrawl.demo.server import DemoServer
 from minicrawl.fetch.access.signing import SigningKey
-from tests.crawl.fakes import FakeClock, in_time
+from tests.crawl.jumping_clock import FakeClock, in_time
 
 URL = "http://a.example/page"
 STORY = " ".join(f"word{number} of the story goes on" for number in range(60))

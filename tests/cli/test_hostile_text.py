@@ -21,7 +21,8 @@ from minicrawl.report.selected_pages import ExportRow, PageSelection, rows
 from minicrawl.report.snapshot import snapshot
 from minicrawl.states import State
 from tests.cli.calls import Captured
-from tests.crawl.fakes import NOON, Answer, Run, crawl, html, moved
+from tests.crawl.fakes import Answer, Run, crawl, html, moved
+from tests.crawl.jumping_clock import NOON
 
 SharedVector = Callable[[str], Path]
 

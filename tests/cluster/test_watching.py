@@ -24,7 +24,7 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store.records import StoreTerms
 from tests.cluster.fake_engine import FakeEngine
 from tests.cluster.node.test_leases import lease, record
-from tests.crawl.fakes import Loop
+from tests.crawl.jumping_clock import Loop
 
 RUN = 2
 TERMS = TermsRecord(id="1", format=1, schema=1, version="1", shards=3, settings={}, seeds="seeds")

@@ -6,7 +6,8 @@ import pytest
 
 from minicrawl.store.records import Batch, Checkpoint
 from minicrawl.store.writer import StoreWriter
-from tests.crawl.fakes import Disk, work_takes_no_time
+from tests.crawl.fakes import Disk
+from tests.crawl.jumping_clock import work_takes_no_time
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec
 
-from tests.crawl.fakes import in_time
+from tests.crawl.jumping_clock import in_time
 
 P = ParamSpec("P")
 CoroutineTest = Callable[P, Coroutine[Any, Any, None]]

@@ -10,7 +10,8 @@ import pytest
 from minicrawl import Asked, Event
 from minicrawl.config import Politeness
 from minicrawl.states import State
-from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, in_turn, text, web_of
+from tests.crawl.jumping_clock import NOON
 
 A, B = "http://a.example", "http://b.example"
 YEAR_S = 365 * 86_400.0

@@ -34,7 +34,8 @@ from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, kept_ranks
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
-from tests.crawl.fakes import FakeClock, keeping
+from tests.crawl.fakes import keeping
+from tests.crawl.jumping_clock import FakeClock
 from tests.crawl.refined_stores import a_store
 from tests.limits import settings_of
 from tests.stores import A, B, C, HandCrawl

@@ -22,11 +22,11 @@ from tests.crawl.fakes import (
     crawl,
     failed,
     frontier_of,
-    in_time,
     keeping,
     text,
     web_of,
 )
+from tests.crawl.jumping_clock import in_time
 from tests.crawl.large_web import AT_ONCE, HOSTS, LINKS, SEED
 from tests.crawl.settle.recording import bear, steps_in
 

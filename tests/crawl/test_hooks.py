@@ -18,7 +18,8 @@ from minicrawl.errors import MinicrawlError, UsageError
 from minicrawl.report.integrity.audit import audit
 from minicrawl.report.links.written_links import links_of
 from minicrawl.report.snapshot import snapshot
-from tests.crawl.fakes import frontier_of, in_time
+from tests.crawl.fakes import frontier_of
+from tests.crawl.jumping_clock import in_time
 
 HOST = "http://a.example"
 PAGES = {

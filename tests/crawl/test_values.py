@@ -24,7 +24,8 @@ from minicrawl.report.snapshot import snapshot
 from minicrawl.report.states.explanation import explain
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import in_time, loaded_and_folded
+from tests.crawl.fakes import loaded_and_folded
+from tests.crawl.jumping_clock import in_time
 
 HOST = "http://a.example"
 TOPICS = 6

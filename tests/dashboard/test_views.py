@@ -28,7 +28,7 @@ from minicrawl.report.progress.live_sampler import sampled_now
 from minicrawl.report.progress.samples import keep_sample, shown_sample
 from minicrawl.store.derived.file import beside
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import in_time
+from tests.crawl.jumping_clock import in_time
 from tests.dashboard.asking import ACCESS, asked
 from tests.stores import HandCrawl, filled_store
 

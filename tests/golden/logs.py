@@ -4,8 +4,8 @@ demo  the demo web, with pages that are read again; killed, and resumed a day la
 warc  a recorded crawl of the demo web; resumed on the demo web
 
 Law: no row depends on the machine. There is one request at a time, on a fake clock
-(`tests.crawl.fakes`) that stands still during work and commits. So all columns are compared,
-even times.
+(`tests.crawl.jumping_clock`) that stands still during work and commits. So all columns are
+compared, even times.
 """
 
 import hashlib
@@ -29,7 +29,8 @@ from minicrawl.fetch.warc.records import WarcRecord
 from minicrawl.model import FetchResult, Request
 from minicrawl.opic.windows.by_name import WINDOWS
 from minicrawl.store.reader import LOCK, LOG
-from tests.crawl.fakes import FakeWeb, crawl, work_takes_no_time
+from tests.crawl.fakes import FakeWeb, crawl
+from tests.crawl.jumping_clock import work_takes_no_time
 from tests.limits import settings_of
 
 FOLDER = Path(__file__).parent

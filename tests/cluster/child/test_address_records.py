@@ -16,7 +16,7 @@ from minicrawl.crawl.hosts.addresses import FIRST, AddressPacing, address_delay
 from minicrawl.crawl.hosts.crawl_pace import CRAWL, CrawlPace
 from minicrawl.opic.ledger.channels import ShardPlace
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
-from tests.crawl.fakes import Loop
+from tests.crawl.jumping_clock import Loop
 
 pytestmark = pytest.mark.anyio
 

@@ -30,7 +30,7 @@ from minicrawl.cluster.shared_settings import TermsRecord
 from minicrawl.errors import UsageError
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 from tests.cluster.node.test_leases import record
-from tests.crawl.fakes import in_time
+from tests.crawl.jumping_clock import in_time
 
 pytestmark = pytest.mark.anyio
 

@@ -17,9 +17,9 @@ from minicrawl.crawl.hosts.host import Host, NameState
 from minicrawl.crawl.hosts.politeness import change_pace, hosts_of
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.web.robots.rules import Rules
-from tests.crawl import fakes
 from tests.crawl.coroutines import in_jumping_time, in_loop
-from tests.crawl.fakes import FakeClock, FakeWeb, Scene, crawl, html
+from tests.crawl.fakes import FakeWeb, Scene, crawl, html
+from tests.crawl.jumping_clock import NOON, FakeClock, Loop
 
 USUAL_S = 0.0005
 DEAR_S = 0.05
@@ -221,7 +221,7 @@ def test_requests_of_all_kinds_keep_the_rate(path: Path) -> None:
 def test_a_pause_may_end_between_two_readings_of_the_clock(path: Path, step_s: float) -> None:
     async def during(scene: Scene) -> None:
         loop = asyncio.get_running_loop()
-        assert isinstance(loop, fakes.Loop)
+        assert isinstance(loop, Loop)
 
         def now() -> float:
             loop.go_by(step_s)
@@ -243,7 +243,7 @@ def test_bytes_keep_the_rate_on_average(path: Path) -> None:
 
 
 def test_outside_its_hours_no_request_begins_and_progress_says_why(path: Path) -> None:
-    now = time.localtime(fakes.NOON)
+    now = time.localtime(NOON)
     begin = (now.tm_hour * 60 + now.tm_min + 30) % 1440
     hours = f"{begin // 60}:{begin % 60:02}-{(begin // 60 + 2) % 24}"
     fake, said = web(), list[Progress | None]()
@@ -253,7 +253,7 @@ def test_outside_its_hours_no_request_begins_and_progress_says_why(path: Path) -
         said.append(scene.crawler.completed(ProgressMeter(scene.recorder, scene.clock).read()))
 
     assert crawl(fake, path, *SEEDS, during=during, hours=hours).reason is Reason.EMPTY
-    first = time.localtime(fakes.NOON + min(visit.began for visit in fake.visits))
+    first = time.localtime(NOON + min(visit.began for visit in fake.visits))
     assert (first.tm_hour * 60 + first.tm_min - begin) % 1440 < 5
     assert said[0] is not None
     assert said[0].waits_for == f"{begin // 60}:{begin % 60:02} (--hours)"
@@ -261,7 +261,7 @@ def test_outside_its_hours_no_request_begins_and_progress_says_why(path: Path) -
 
 
 def test_a_crawl_that_waits_for_its_hours_can_be_stopped(path: Path) -> None:
-    now = time.localtime(fakes.NOON)
+    now = time.localtime(NOON)
     hours = f"{(now.tm_hour + 2) % 24}-{(now.tm_hour + 3) % 24}"
     fake = web()
 

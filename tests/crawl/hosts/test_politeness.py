@@ -16,7 +16,7 @@ from minicrawl.crawl.hosts.politeness import HostTable, change_delays
 from minicrawl.model import Failed, Response, Unchanged
 from minicrawl.states import State
 from minicrawl.web.robots.rules import Rules
-from tests.crawl.fakes import FakeClock
+from tests.crawl.jumping_clock import FakeClock
 
 HOST, OTHER, THIRD = 0, 1, 2
 ADDRESS = "192.0.2.1"

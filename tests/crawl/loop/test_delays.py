@@ -10,7 +10,8 @@ from minicrawl.model import Failed, FetchResult, Want
 from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import NOON, FakeWeb, Scene, crawl, failed, html, in_turn, moved, text
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, in_turn, moved, text
+from tests.crawl.jumping_clock import NOON
 from tests.crawl.loop.webs import FORBIDDING, A, B, gaps, star
 
 

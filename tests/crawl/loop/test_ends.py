@@ -22,11 +22,11 @@ from tests.crawl.fakes import (
     crawling,
     frontier_of,
     html,
-    in_time,
     moved,
     states_of,
     web_of,
 )
+from tests.crawl.jumping_clock import in_time
 from tests.crawl.loop.webs import A, star, stars, tangle
 
 

@@ -19,7 +19,6 @@ from minicrawl.store.reader import reading
 from tests.crawl.fakes import (
     Answer,
     FakeWeb,
-    Loop,
     Scene,
     canonical,
     crawl,
@@ -30,6 +29,7 @@ from tests.crawl.fakes import (
     text,
     web_of,
 )
+from tests.crawl.jumping_clock import Loop
 from tests.crawl.loop.webs import A, B, C
 
 MOST_LINKS = 10_000

@@ -20,7 +20,8 @@ from minicrawl.crawl.schedule.watched_pages import WatchedPages, dated_at
 from minicrawl.crawl.schedule.worth import worth_of
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.states import READ_STATES
-from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of, work_takes_no_time
+from tests.crawl.fakes import FakeWeb, Run, Scene, crawl, web_of
+from tests.crawl.jumping_clock import work_takes_no_time
 from tests.crawl.schedule.read_pages import DAY_S, TODAY, Pages, document, yesterday
 
 LICENCE = "http://licence.example/"

@@ -23,7 +23,7 @@ from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.states import State
 from minicrawl.store.records import DocumentRow
 from minicrawl.web.urls import origin
-from tests.crawl.fakes import NOON
+from tests.crawl.jumping_clock import NOON
 
 A, B = "http://a.example", "http://b.example"
 

@@ -20,7 +20,8 @@ from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch
 from tests.crawl.coroutines import in_jumping_time
-from tests.crawl.fakes import Disk, FakeWeb, Scene, crawl, in_time, keeping, web_of
+from tests.crawl.fakes import Disk, FakeWeb, Scene, crawl, keeping, web_of
+from tests.crawl.jumping_clock import in_time
 from tests.crawl.settle.recording import A, B, bear, document, steps_in, visit
 
 

@@ -12,7 +12,7 @@ from minicrawl.crawl.settle.settler import MOST_REDIRECTS, plan_of_reading, why_
 from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import in_time
+from tests.crawl.jumping_clock import in_time
 from tests.crawl.settle.desk import A, B, Desk
 
 PAGE, ORIGINAL, CANONICAL = 1, 2, 3

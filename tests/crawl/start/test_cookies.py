@@ -19,7 +19,8 @@ from minicrawl.model import Request
 from minicrawl.report.progress.crawl_status import status
 from minicrawl.web.cookies.files import HEADER
 from minicrawl.web.cookies.jar import CookieJar
-from tests.crawl.fakes import FakeClock, FakeWeb, html, in_time
+from tests.crawl.fakes import FakeWeb, html
+from tests.crawl.jumping_clock import FakeClock, in_time
 
 PAGES = 5
 HTML = {"Content-Type": "text/html"}

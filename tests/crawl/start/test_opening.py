@@ -24,13 +24,13 @@ from tests.crawl.fakes import (
     failed,
     frontier_of,
     html,
-    in_time,
     in_turn,
     keeping,
     moved,
     text,
     web_of,
 )
+from tests.crawl.jumping_clock import in_time
 
 A, B = "http://a.example", "http://b.example"
 

@@ -15,7 +15,8 @@ from tempfile import TemporaryDirectory
 from minicrawl.model import Failed, FetchResult, Refused, Request
 from minicrawl.states import State
 from minicrawl.web.urls import host, origin
-from tests.crawl.fakes import FakeWeb, crawl, text, work_takes_no_time
+from tests.crawl.fakes import FakeWeb, crawl, text
+from tests.crawl.jumping_clock import work_takes_no_time
 from tests.proofs.starve.behaviours import (
     BEHAVIOURS,
     QUICK_S,
