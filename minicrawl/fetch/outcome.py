@@ -1,4 +1,4 @@
-"""What a response means for its request: the outcome of the fetch.
+"""Outcomes of fetches: the result that a response is for its request.
 
 It depends on status, headers and, if it is wanted, the body. Of redirects, of unwanted types and
 of failures that are not kept, only the head is read; of redirects also the body, if all bytes are

@@ -1,4 +1,4 @@
-"""All distances of a growing graph in one matrix, repaired after each edge.
+"""A matrix of all distances of a growing graph, repaired after each edge.
 
 A shortest path uses a new edge (s, t) at most once. So any pair (n, m) that gets closer has n
 reaching s and t reaching m, and its new distance is d(n, s) + 1 + d(t, m).

@@ -94,7 +94,7 @@ _OF_WORDS = (
 
 
 class Signs(NamedTuple):
-    """What the attributes of an element say; names have no numbers, as in post-17, post-18."""
+    """Hints of the attributes of an element; names have no numbers, as in post-17, post-18."""
 
     hint: int
     class_: str = ""

@@ -43,9 +43,7 @@ from minicrawl.web import urls
 
 
 class HostTable(dict[int, Host]):
-    """All hosts by id, created on demand; `resume` is called with the id of a host that may be
-    contacted again.
-    """
+    """Hosts by id, created on demand. `resume` is called with a host that may be asked again."""
 
     def __init__(
         self,

@@ -41,7 +41,7 @@ MOST_REDIRECTS = 10
 
 
 class Ending(NamedTuple):
-    """How a turn ends: the step of its page, which bears the `new` pages, and the new state."""
+    """The end of a turn: the step of its page, which bears the `new` pages, and the new state."""
 
     step: Step
     end: TurnEnd

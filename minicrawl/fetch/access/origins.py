@@ -1,4 +1,4 @@
-"""Which headers and logins belong to which origin, from settings, seeds and .netrc.
+"""Headers and logins of each origin, from settings, seeds and .netrc.
 
 A HOST without a port means the origins of the seeds at that host, and https at port 443. So a
 login never goes to another port of the host, nor over plain HTTP unless a seed does. With a

@@ -1,4 +1,4 @@
-"""Where WARC records are: in a file of their own, or in a WACZ file.
+"""Files of WARC records: a file of their own, or a WACZ file.
 
 A WACZ file is a ZIP archive with WARC files in `archive/`. They are stored uncompressed, so they
 can be read in place.

@@ -1,4 +1,4 @@
-"""How good seeds are: the distances between their cores, and how fast crawls gather importance.
+"""Comparison of seed sets: distances between their cores, and how fast crawls gather importance.
 
 A crawl is breadth-first along all links, so a page's depth is its distance from the nearest seed.
 Over several crawls, a depth has the mean number of pages, and the mean importance of all pages
