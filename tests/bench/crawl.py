@@ -30,6 +30,7 @@ class Lap(NamedTuple):
     pages_a_second: float
     cpu_s: float  # for 1,000 pages
     peak_mb: float
+    main_cpu_s: float  # of the first process, for 1,000 pages
     page_kb: float
     pages: float
     requests: float  # for a page
@@ -41,6 +42,7 @@ COLUMNS = (
     ("pages/s", ",.0f"),
     ("CPU s per 1,000", ".2f"),
     ("peak MB", ",.0f"),
+    ("CPU s of the main process", ".2f"),
     ("KB a page", ".1f"),
     ("pages", ",.0f"),
     ("requests a page", ".2f"),
@@ -63,6 +65,7 @@ def lap(crawler: Crawler, task: Task, server: PageServer) -> Lap:
         pages_a_second=ran.pages / ran.wall_s,
         cpu_s=ran.cpu_s,
         peak_mb=ran.peak_mb,
+        main_cpu_s=ran.main_cpu_s,
         page_kb=statistics.mean(visits.pages.values()) / 1e3,
         pages=ran.pages,
         requests=visits.requests / ran.pages,

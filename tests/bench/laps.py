@@ -78,6 +78,7 @@ class Ran(NamedTuple):
     pages: int
     cpu_s: float  # for 1,000 pages
     peak_mb: float
+    main_cpu_s: float  # of the first process, for 1,000 pages
     server: float  # share of its core
     others: float  # cores
 
@@ -107,6 +108,7 @@ def measured(
         pages=pages,
         cpu_s=cost.cpu_s / pages * 1000,
         peak_mb=cost.peak_bytes / 1e6,
+        main_cpu_s=cost.main_cpu_s / pages * 1000,
         server=served_s / cost.wall_s,
         others=max(machine_s - cost.cpu_s - served_s, 0) / cost.wall_s,
     )

@@ -17,6 +17,7 @@ import click
 
 from tests.bench.crawlers import Task
 from tests.bench.laps import PageVisits
+from tests.bench.processes import cpu_s_of
 from tests.real.nginx import serving
 
 ROOTS = {
@@ -36,8 +37,6 @@ INSTALL = (
 _HOME = "index.html"
 _POLL_S = 0.01
 _PATIENCE = 500  # polls
-_TICKS = os.sysconf("SC_CLK_TCK")
-_USER, _SYSTEM = 11, 12  # among the fields of /proc/PID/stat that follow the name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +124,6 @@ def _warm(root: Path) -> None:
     """Read all pages, so that the first crawler does not have to wait for the disk."""
     for page in root.rglob("*.html"):
         page.read_bytes()
-
-
-def cpu_s_of(process: int) -> float:
-    """Return the processor time of a process."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
 
 
 def own_core(folder: Path) -> tuple[int, int]:

@@ -17,7 +17,8 @@ from urllib.request import ProxyHandler, build_opener
 
 import trustme
 
-from tests.bench.manuals import cpu_s_of, own_core
+from tests.bench.manuals import own_core
+from tests.bench.processes import cpu_s_of
 from tests.real.daemons import program
 from tests.real.nginx import running_nginx
 

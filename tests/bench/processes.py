@@ -21,6 +21,8 @@ from tests.memory import memory_bytes
 
 _POLL_S = 0.02
 _LAST_WORDS = 2000  # bytes
+_TICKS = os.sysconf("SC_CLK_TCK")
+_USER, _SYSTEM = 11, 12  # among the fields of /proc/PID/stat that follow the name
 _UNCOMPILED = "PYTHONDONTWRITEBYTECODE"  # for users, modules are compiled only once
 
 
@@ -29,6 +31,8 @@ class Cost(NamedTuple):
 
     wall_s: float
     cpu_s: float
+    main_cpu_s: float
+    """Time of the process alone."""
     peak_bytes: int
     exit_code: int
     last_words: str
@@ -47,11 +51,13 @@ def run(command: Sequence[str], folder: Path, is_enough: Callable[[], bool]) -> 
             if is_enough():
                 process.kill()
         wall_s = time.perf_counter() - began
+        main_cpu_s = cpu_s_of(process.pid)  # it has ended, but is not reaped
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     return Cost(
         wall_s=wall_s,
         cpu_s=usage.ru_utime + usage.ru_stime,
+        main_cpu_s=main_cpu_s,
         peak_bytes=sum(memory.values()),
         exit_code=process.returncode,
         last_words=words.decode(errors="replace"),
@@ -119,6 +125,12 @@ def _note_peaks(pid: int, memory: dict[int, int]) -> None:
             _note_peaks(int(child), memory)
 
 
+def cpu_s_of(process: int) -> float:
+    """Return the processor time of a process."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[_USER]) + int(fields[_SYSTEM])) / _TICKS
+
+
 def exit_on_sigterm() -> None:
     """Let SIGTERM raise SystemExit, so that no server is left behind."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -129,4 +141,4 @@ def machine_cpu_s() -> float:
     user, nice, system, _idle, _wait, irq, softirq, stolen = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )
-    return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq + stolen) / _TICKS

@@ -36,9 +36,9 @@ from selectolax.lexbor import LexborHTMLParser
 from tests.bench.crawl import COLUMNS, Lap, lap
 from tests.bench.crawlers import Choice, Crawler, Task, choice_options, chosen, scrapy
 from tests.bench.laps import PageVisits, laps_in_turn
-from tests.bench.manuals import cpu_s_of, own_core
+from tests.bench.manuals import own_core
 from tests.bench.notes import into_document, row, tell, today
-from tests.bench.processes import exit_on_sigterm
+from tests.bench.processes import cpu_s_of, exit_on_sigterm
 from tests.real.daemons import free_port
 from tests.real.nginx import running_nginx
 from tests.shared import Absent, find
@@ -264,6 +264,7 @@ def _rows(
             f"{middle.pages_a_second:,.0f}",
             f"{min(paces):,.0f} to {max(paces):,.0f}",
             f"{middle.cpu_s:.2f}",
+            f"{middle.main_cpu_s:.2f}",
             f"{middle.peak_mb:,.0f}",
             f"{middle.requests:.2f}",
             f"{middle.pages_a_second * middle.requests:,.0f}",
@@ -302,9 +303,9 @@ def main(
         f"{_CONNECTIONS} connections, median of {count}. lexbor alone parses a page and takes its "
         f"links in {parse_ms(some):.2f} ms.",
         "",
-        "| shape | crawler | pages/s | from, to | CPU s per 1,000 | peak MB | requests a page "
-        "| requests/s | CPU ms a request | minicrawl's pace | its CPU time |",
-        f"| --- | --- {'| ---: ' * 9}|",
+        "| shape | crawler | pages/s | from, to | CPU s per 1,000 | of the main process | peak MB "
+        "| requests a page | requests/s | CPU ms a request | minicrawl's pace | its CPU time |",
+        f"| --- | --- {'| ---: ' * 10}|",
         *lines,
     ]
     tell(lines, "real pages", into)

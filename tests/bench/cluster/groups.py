@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from tests.bench.manuals import cpu_s_of
+from tests.bench.processes import cpu_s_of
 from tests.memory import memory_bytes
 
 PERIOD_US = 50_000

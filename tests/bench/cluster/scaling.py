@@ -20,8 +20,8 @@ from minicrawl.cluster.terms import start_or_join
 from tests.bench.cluster.groups import ControlGroup
 from tests.bench.cluster.nodes import nodes, settled
 from tests.bench.cluster.served import HostsServed, served_hosts
-from tests.bench.manuals import cpu_s_of
 from tests.bench.notes import head, row
+from tests.bench.processes import cpu_s_of
 from tests.cluster.logged_web import settings
 from tests.real.daemons import free_port
 
