@@ -122,10 +122,9 @@ def is_higher(value: Any, own: Any) -> bool:
     return not isinstance(value, str) and value > (0 if isinstance(own, str) else own)
 
 
-def allows_more(value: bool | None, own: bool | None) -> bool:
-    """Rule for private addresses: none, those of seeds, or all."""
-    ordered = (False, None, True)
-    return ordered.index(value) > ordered.index(own)
+def allows_all(value: bool | None, _own: bool | None) -> bool:
+    """Rule for private addresses: none and those of seeds are harmless."""
+    return value is True
 
 
 def reads_another_file(value: Sequence[str], own: Sequence[str]) -> bool:

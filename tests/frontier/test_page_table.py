@@ -107,6 +107,20 @@ def test_a_checkpoint_has_exactly_the_rows_that_changed(crawl: HandCrawl) -> Non
     assert list(saved.paid) == [(keys[2], 2, 2)]
 
 
+def test_each_kind_of_change_brings_the_next_checkpoint_nearer(crawl: HandCrawl) -> None:
+    for change in (
+        lambda: crawl.seeds([A, B]),
+        lambda: crawl.read(A, [B, C, MOVED]),
+        lambda: crawl.read(B),
+        lambda: crawl.replay([0]),  # pays three pages
+        lambda: crawl.moved(A, B),  # three pages lose a link
+    ):
+        assert crawl.frontier.changes == 0
+        change()
+        assert crawl.frontier.changes > 0
+        crawl.checkpoint()
+
+
 def test_a_checkpoint_of_a_store_without_links_has_the_keys_of_paid_pages(tmp_path: Path) -> None:
     with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
         crawl.seeds([A, B, C])

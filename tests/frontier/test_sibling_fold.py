@@ -166,3 +166,10 @@ def test_a_store_begun_in_another_order_starts_without_turns(path: Path) -> None
         go_on(crawl)
         crawl.commit()
         assert loaded(crawl).means.turns == 2
+
+
+def test_a_store_begun_in_another_order_vouches_for_seeds_of_its_last_step(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A], endowment=10)
+        crawl.checkpoint()
+        assert loaded(crawl).seeds == {crawl.page(A)}

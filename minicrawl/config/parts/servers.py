@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from minicrawl.config.declaration import (
-    allows_more,
+    allows_all,
     differs,
     is_higher,
     is_lower,
@@ -184,7 +184,7 @@ class Network:
         kinds.optional(kinds.SWITCH),
         "Fetch from all non-public addresses, or from none. By default, only from seeds given as "
         "an address or localhost, at their port, and from --resolve targets.",
-        weakens=allows_more,
+        weakens=allows_all,
     )
     workers: int | str = setting(
         "auto",
