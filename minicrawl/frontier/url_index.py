@@ -78,7 +78,7 @@ class UrlIndex:
 
     def add(self, urls: PagesByUrl) -> None:
         """Add pages with new URLs, whose ids follow each other."""
-        self._slots.put_each(map(self._code_of, urls), next(iter(urls.values())))
+        self._slots.put(map(self._code_of, urls), next(iter(urls.values())))
         self._unknown.difference_update(urls)
         self.remember(urls)
 
@@ -128,7 +128,7 @@ class UrlIndex:
                 unsure.append(url)
         candidates: dict[str, list[int]] = {}
         codes = map(self._code_of, unsure)
-        for url, pages in zip(unsure, self._slots.matches_of(codes), strict=True):
+        for url, pages in zip(unsure, self._slots.matches(codes), strict=True):
             if not pages:
                 unknown.add(url)
             elif (page := self.recent.find(pages, url)) is not None:

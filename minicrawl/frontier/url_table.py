@@ -68,11 +68,12 @@ class SiteTable:
             self._sites.extend(repeat(UNKNOWN, len(self._origins) - len(self._sites)))
         number = self._sites[host]
         if number == UNKNOWN:
-            code = hash(self.name(host))
-            number = next(iter(self._ids.matches(code)), self._count)
+            codes = (hash(self.name(host)),)
+            (known,) = self._ids.matches(codes)
+            number = known[0] if known else self._count
             if number == self._count:
                 self._count += 1
-                self._ids.put(code, number)
+                self._ids.put(codes, number)
             self._sites[host] = number
         return number
 

@@ -55,7 +55,6 @@ def test_seeds_are_known_without_a_queue() -> None:
     ledger.mint(2)
     siblings.introduce(range(2))
     siblings.vouch([1])
-    assert siblings.changes is None
     assert siblings.seeds == {1}
     assert siblings.budgets.vouch([0]) == []  # its site already has a seed
 

@@ -86,25 +86,25 @@ class ContentIndex:
         """
         content = parsed.content
         code = content & _MASK
-        pages = self._slots.matches(code)
+        (pages,) = self._slots.matches((code,))
         if parsed.is_thin:
             host_of = self._frontier.urls.host_of
             code = self._code_on_host(content, page)
             pages = [other for other in pages if host_of[other] == host_of[page]]
-            pages += self._slots.matches(code)
+            pages += self._slots.matches((code,))[0]
         for original in pages:
             document = self._recorder.pages.document(original)
             was_read = State(self._frontier.state[original]).was_read
             if was_read and document is not None and document.content == content:
                 return None if self._frontier.books.leads_to(original, page) else original
         if page not in pages:
-            self._slots.put(code, page)
+            self._slots.put((code,), page)
         return None
 
     def replace(self, first: int, page: PageId, content: int) -> None:
         for other in (first, page):
             self._drop(other, content)
-        self._slots.put(content & _MASK, page)
+        self._slots.put((content & _MASK,), page)
 
     def _drop(self, page: PageId, content: int) -> None:
         """Remove a page under both codes: the index does not know whether it was added as thin."""

@@ -28,7 +28,7 @@ class ByGroup(GroupQueue):
     def __init__(self, siblings: Siblings, importance: ImportanceOfHosts | None = None) -> None:
         """Rank pages by the importance of their site first if `importance` is given."""
         super().__init__(siblings, importance)
-        self._changes = siblings.changes = OrderChanges()
+        siblings.changes = OrderChanges()  # earlier ones are in the keys
         self._given = array("I")
         """Pages that received cash since the last `look`."""
         self._plans = self._look_at = siblings.means.turns
@@ -54,7 +54,7 @@ class ByGroup(GroupQueue):
             self._plans += 1
         if self.known != self._siblings.known:
             self.enqueue_new()
-        if paid or self._changes.hosts or self._plans >= self._look_at:
+        if paid or self._siblings.changes.hosts or self._plans >= self._look_at:
             self.look()
         if paid:
             for page in set(paid) - self.members.leased.keys():
@@ -66,15 +66,14 @@ class ByGroup(GroupQueue):
         given, self._given = self._given, array("I")
         if given:
             self.give(_once(np.frombuffer(given, dtype=np.uint32)))
-        if changes := self._changes:
-            if changes.of_worths:
-                self.key_anew()
-            groups = [self.key_all_of(changes.hosts)] if changes.hosts else []
-            if changes.of_all:
-                groups.append(self._siblings.groups.judged())
-            if groups:
-                self.key_many(_once(np.concatenate(groups)))
-            self._changes = self._siblings.changes = OrderChanges()
+        changes, self._siblings.changes = self._siblings.changes, OrderChanges()
+        if changes.of_worths:
+            self.key_anew()
+        groups = [self.key_all_of(changes.hosts)] if changes.hosts else []
+        if changes.of_all:
+            groups.append(self._siblings.groups.judged())
+        if groups:
+            self.key_many(_once(np.concatenate(groups)))
 
     def release(self, page: PageId) -> None:
         """End the page's lease and enqueue it again. The state of its host does not change."""

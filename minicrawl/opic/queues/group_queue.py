@@ -198,7 +198,8 @@ class GroupQueue:
         hosts = np.frombuffer(siblings.host_of, dtype=np.uint32)[pages]
         groups = siblings.groups.of(pages, hosts)
         is_lone = groups == NO_GROUP
-        self._offer_lone(pages[is_lone], hosts[is_lone])
+        lone = pages[is_lone]
+        self.hosts.offer_many(lone + LONE_ITEM, hosts[is_lone], lone_keys(siblings, lone))
         pages, groups = pages[~is_lone], groups[~is_lone]
 
         worths = worths_of(self._siblings, pages)
@@ -216,9 +217,6 @@ class GroupQueue:
                 self._put_before(group, page, worth)
                 changed.add(group)
         self.key_many(np.array(sorted(changed), dtype=np.int64))
-
-    def _offer_lone(self, pages: Pages, hosts: Pages) -> None:
-        self.hosts.offer_many(pages + LONE, hosts, lone_keys(self._siblings, pages))
 
     def _put_before(self, group: int, page: int, worth: float) -> None:
         """Make a page the best member in place of one that is worth less."""
@@ -266,7 +264,7 @@ class GroupQueue:
 
     def _hold(self, group: int) -> None:
         """Mark the group as held if members are on lease, else as empty."""
-        if self.members.is_held(group):
+        if group in self.members.held:
             self._flags[group] = WAITING
             self._leased_items.add(group)
         else:
@@ -297,7 +295,8 @@ class GroupQueue:
             self.key_many(groups)
         host_of = np.frombuffer(self._siblings.host_of, dtype=np.uint32)
         for items in self._lone_among(range(self.known)):
-            self._offer_lone(items - LONE_ITEM, host_of[items - LONE_ITEM])
+            pages = items - LONE_ITEM
+            self.hosts.offer_many(items, host_of[pages], lone_keys(self._siblings, pages))
 
     def _key_host(self, host: int) -> None:
         """Update the keys of all items of a host whose multiplier has changed."""
@@ -320,7 +319,8 @@ class GroupQueue:
         items = np.concatenate(waiting)
         host_of = np.repeat(np.array([*hosts], dtype=np.uint32), [*map(len, waiting)])
         are_lone = items >= LONE
-        self._offer_lone(items[are_lone] - LONE_ITEM, host_of[are_lone])
+        keys = lone_keys(self._siblings, items[are_lone] - LONE_ITEM)
+        self.hosts.offer_many(items[are_lone], host_of[are_lone], keys)
         return items[~are_lone].astype(np.int64)
 
     def _key(self, group: int) -> None:

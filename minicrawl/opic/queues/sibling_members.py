@@ -41,26 +41,23 @@ class FreeMembers:
         self.floors: dict[int, float] = {}
         """For each ranked group, the least worth that its ranking covers."""
         self.leased: dict[int, int] = {}
-        self._held: dict[int, set[int]] = {}
+        self.held: dict[int, set[int]] = {}
         """Members on lease, by group."""
 
     def lease(self, group: int, page: int) -> None:
         """Put the member on lease: nobody else may take it."""
         self.leased[page] = group
-        self._held.setdefault(group, set()).add(page)
+        self.held.setdefault(group, set()).add(page)
 
     def end_lease(self, page: int) -> int | None:
         """End the page's lease; return its group (maybe `NO_GROUP`), or None if it had no lease."""
         group = self.leased.pop(page, None)
         if group is not None and group != NO_GROUP:
-            held = self._held[group]
+            held = self.held[group]
             held.discard(page)
             if not held:
-                del self._held[group]
+                del self.held[group]
         return group
-
-    def is_held(self, group: int) -> bool:
-        return group in self._held
 
     def take_best(self, group: int) -> tuple[float, int] | None:
         """Return the best available member with its worth; None if there is none."""
@@ -75,7 +72,7 @@ class FreeMembers:
             return last
         if len(self._ranked) >= _MOST_LISTS:
             self.forget_all()
-        ranked = self._ranked[group] = _rank(self._siblings, group, self._held.get(group, ()))
+        ranked = self._ranked[group] = _rank(self._siblings, group, self.held.get(group, ()))
         self.floors[group] = ranked[0][0] if len(ranked) >= _RANKED else 0.0
         return self._last(ranked)
 

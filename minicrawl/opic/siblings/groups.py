@@ -182,6 +182,3 @@ class OrderChanges:
         self.of_all = False
         """True if the means have moved."""
         self.of_worths = False
-
-    def __bool__(self) -> bool:
-        return self.of_all or self.of_worths or bool(self.hosts)

@@ -42,7 +42,7 @@ factor    ((3 m + S) / ((3 + F) m))^(.2 r) * exp(.1 (novelty of the introducing 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from math import log1p
 
@@ -95,8 +95,8 @@ class Siblings:
         self.keys = ledger.key
         """Cash of each page, or early in a crawl its estimate."""
         self.early: EarlyRank | None = EarlyRank()
-        self.changes: OrderChanges | None = None
-        """Changes for the attached queue, or None without a queue."""
+        self.changes = OrderChanges()
+        """Changes for the queue, which takes them away."""
         self.seeds: set[int] = set()
         self.levels: bytearray | None = None
         """Level of each page by its expected value, if the attached queue uses values."""
@@ -202,14 +202,13 @@ class Siblings:
             self.groups.revealed[group] += shown
             self.groups.dead[group] += is_dead
         if self.live.count(host, is_dead=is_dead):
-            self._note_hosts((host,))
-        if self.means.count(shown) and self.changes is not None:
-            self.changes.of_all = True
+            self.changes.hosts.add(host)
+        self.changes.of_all |= self.means.count(shown)
         if self.budgets.read(host, self.means.turns):
             self.count_gifts()
             ended = self.budgets.look()
             grown = [family for family, has_grown in ended.items() if has_grown]
-            self._note_hosts(self.budgets.hosts(grown))
+            self.changes.hosts.update(self.budgets.hosts(grown))
 
     @property
     def holds_back(self) -> bool:
@@ -233,8 +232,7 @@ class Siblings:
 
     def _rank_by(self, keys: array[int]) -> None:
         self.keys = keys
-        if self.changes is not None:
-            self.changes.of_worths = True
+        self.changes.of_worths = True
 
     def spend_again(self, plan: Plan) -> None:
         """Register the gifts of a page that spent its cash. Only families need them."""
@@ -246,7 +244,7 @@ class Siblings:
     def vouch(self, pages: Sequence[PageId]) -> None:
         """Exempt pages that the user named, and pages that redirect to them, from budgets."""
         self.seeds.update(pages)
-        self._note_hosts(self.budgets.vouch([self.host_of[page] for page in pages]))
+        self.changes.hosts.update(self.budgets.vouch([self.host_of[page] for page in pages]))
 
     def group_of(self, page: PageId) -> int:
         """Return the group of a page, `NO_GROUP` if it is lone."""
@@ -258,10 +256,6 @@ class Siblings:
         if len(posted):
             host_of = np.frombuffer(self.host_of, dtype=np.uint32)
             self.budgets.incomes.earn(*posted.between_hosts(host_of))
-
-    def _note_hosts(self, hosts: Iterable[int]) -> None:
-        if self.changes is not None:
-            self.changes.hosts.update(hosts)
 
     def state(self) -> dict[str, bytes]:
         self.count_gifts()

@@ -76,7 +76,7 @@ class LastReadings:
         if run >= 0 and page < self._run_end[run]:
             row = self._run_row[run] + page - self._run_first[run]
         # Multiplying by an odd number keeps the last 32 bits distinct, so pages never collide.
-        elif rows := self._rows.matches(page * _SPREAD & _CODE):
+        elif rows := self._rows.matches((page * _SPREAD & _CODE,))[0]:
             row = rows[0]
         else:
             return None, 0, self.born(page)
@@ -95,7 +95,7 @@ class LastReadings:
         """Record a reading of the page, which has this row or None."""
         if row is None:
             row = len(self.pages)
-            self._rows.put(page * _SPREAD & _CODE, row)
+            self._rows.put((page * _SPREAD & _CODE,), row)
             self.pages.append(page)
             self._history.append(history)
             self._read.append(now)
@@ -119,7 +119,7 @@ class LastReadings:
                 self._run_row.insert(place, row + start)
             else:
                 codes = (page * _SPREAD & _CODE for page in pages[start:end])
-                rows.put_each(codes, row + start)
+                rows.put(codes, row + start)
         self.pages.extend(pages)
         self._history.extend(histories)
         self._read.extend(repeat(now, len(pages)))

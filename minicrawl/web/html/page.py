@@ -72,7 +72,7 @@ def parse_page(
         encoding=encoding,
         is_thin=is_thin(text, markup.title),
     )
-    if suspicious & title_bit(markup.title):
+    if suspicious and suspicious & title_bit(markup.title):
         numbers = page_numbers(text, url, headers.get("date", ""))
         facts = facts._replace(hashes=text_hashes(body), numbers=numbers)
     page = page_of(markup, facts, url, headers, options)
