@@ -102,6 +102,8 @@ class Meeting:
     """Pages of some URLs, and the rows of new pages and hosts."""
 
     pages: list[int] = field(default_factory=list)
+    new: list[int] = field(default_factory=list)
+    """Pages that became known."""
     urls: list[UrlRow] = field(default_factory=list)
     hosts: list[HostRow] = field(default_factory=list)
 
@@ -205,6 +207,7 @@ class UrlTable:
         if unknown:
             new = dict(zip(dict.fromkeys(unknown), count(len(self.host_of))))
             self._add(new, depth, meeting)
+            meeting.new.extend(new.values())
             known |= new
         meeting.pages.extend(map(known.__getitem__, urls))
         return meeting

@@ -148,7 +148,7 @@ class LocalShard:
             urls = [transfer.url for transfer in transfers if transfer.depth == depth]
             meeting = self._recorder.meet_all(urls, depth, (), self.looked_up)
             pages.update(zip(urls, meeting.pages, strict=True))
-            born += len(meeting.urls)
+            born += len(meeting.new)
         return [pages[transfer.url] for transfer in transfers], born
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:
@@ -171,7 +171,7 @@ class LocalShard:
         if not foreign:
             return looked_up
         meeting = self._recorder.meet_all(foreign, depth, originals, looked_up)
-        if new := [row.id for row in meeting.urls]:
+        if new := meeting.new:
             self._recorder.apply_step(Step(StepKind.BORN, born=len(new)))
             self._recorder.apply_step(Step(StepKind.FOREIGN, spending=Spending(new)))
             self.met_foreign(new)

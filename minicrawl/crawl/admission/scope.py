@@ -108,7 +108,7 @@ class ScopeGate:
     def _is_within(self, url: str) -> bool:
         return (
             (self._rules.allows(url) or self._wider.allows(url))
-            and not self._gone.covers(url)
+            and not (self._gone and self._gone.covers(url))
             and (self._filter is None or self._filter(url))
         )
 

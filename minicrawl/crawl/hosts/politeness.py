@@ -30,6 +30,7 @@ side request  request for robots.txt or a sitemap; it precedes the host's own pa
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from math import inf
 
 from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.hosts.addresses import FIRST, AddressDelay, AddressPacing, Rank, address_delay
@@ -81,16 +82,16 @@ class HostTable(dict[int, Host]):
 
     def may_be_asked(self, host: Host, now: float) -> bool:
         """Return whether the host's delays and pauses are over and it takes one more request."""
-        return self._ready_at(host, now) <= now and self._takes_more(host)
-
-    def _takes_more(self, host: Host) -> bool:
-        """Return whether one more request may be under way to the name of the host."""
-        shared = host.shared
-        most = self.politeness.of_host(shared.name).per_host
-        return shared.in_use + shared.being_read < most
+        return self._ready_at(host, now) <= now
 
     def _ready_at(self, host: Host, now: float) -> float:
-        pace = host.shared.pace
+        """Return when one more request to the host may begin: never before one to its name ends, if
+        as many as may be are under way.
+        """
+        shared, pace = host.shared, host.shared.pace
+        most = self.politeness.of_host(shared.name).per_host
+        if shared.in_use + shared.being_read >= most:
+            return inf
         return host.ready_at if pace is None else max(host.ready_at, now + pace.wait_s(now))
 
     def has_room(self, host: Host, now: float) -> bool:
@@ -134,9 +135,9 @@ class HostTable(dict[int, Host]):
 
     def resume_when_ready(self, host: Host, now: float) -> None:
         """Resume the host as soon as its delays and pauses are over."""
-        if not self._takes_more(host):
-            return
         ready_at = self._ready_at(host, now)
+        if ready_at == inf:
+            return  # resumed when a request ends
         if ready_at > now:
             heappush(self._wakes, (ready_at, host.id))
         elif host.id in self._side_requests:

@@ -98,7 +98,7 @@ class StepPoster:
             looked_up = await recorder.look_up_urls(block)
             began = perf_counter()
             meeting = recorder.meet(block, depth, originals, looked_up)
-            if born := [row.id for row in meeting.urls]:
+            if born := meeting.new:
                 step = Step(StepKind.BORN, born=len(born))
                 if by is not None:
                     step = Step(StepKind.BORN, by, len(born), amount=len(block))

@@ -136,8 +136,7 @@ class Settler:
         self.script_made += (parsed.scripting or NO_SCRIPTS).kind is ScriptKind.SHELL
         is_barren = self._traps.read(page, turn.lease.url, parsed, original)
         is_better = original is not None and self._traps.copies.is_better(page, original)
-        canonical: int | None = None
-        new: list[int] = []
+        canonical, new = None, list[int]()
         is_copy = original is not None and not is_better
         url = None if is_copy else parsed.canonical
         # A page that stands for one that is never fetched would hand its cash to nobody.
@@ -147,12 +146,12 @@ class Settler:
             recorder.shard.meet_foreign(parsed.links, depth + 1, parsed.originals, turn.looked_up)
             canonical, new = self._meet(page, url, parsed.originals)
         meeting = recorder.meet(parsed.links, depth + 1, parsed.originals, turn.looked_up)
-        linked = [row.id for row in meeting.urls]
-        new += linked
+        new = [*new, *meeting.new]
         if parsed.own_requests:
             pages = dict(zip(parsed.links, meeting.pages, strict=True))
             recorder.keep_own_requests(pages, parsed.own_requests)
-        self._traps.found(page, meeting.pages, [*turn.introduced, *linked], is_barren=is_barren)
+        introduced = [*turn.introduced, *meeting.new]
+        self._traps.found(page, meeting.pages, introduced, is_barren=is_barren)
 
         leads_back = canonical is not None and self._books.leads_to(canonical, page)
         state, target = plan_of_reading(
@@ -250,7 +249,7 @@ class Settler:
 
     def _meet(self, page: PageId, url: str, originals: Originals) -> tuple[int, list[int]]:
         meeting = self._recorder.meet([url], self._frontier.urls.depth[page], originals)
-        return meeting.pages[0], [row.id for row in meeting.urls]
+        return meeting.pages[0], meeting.new
 
 
 def plan_of_reading(

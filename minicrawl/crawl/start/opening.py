@@ -44,8 +44,8 @@ async def plant(
         originals = tuple([(url, original) for url, original in block.items() if original])
         meeting = recorder.meet(list(block), 0, originals)
         named.update(meeting.pages)
-        if meeting.urls:
-            recorder.apply_step(Step(StepKind.BORN, born=len(meeting.urls)))
+        if meeting.new:
+            recorder.apply_step(Step(StepKind.BORN, born=len(meeting.new)))
         await recorder.committer.commit()
         if len(block) == SEEDS_AT_ONCE:
             emit(Noted(text=f"{len(named):,} seeds so far"))
