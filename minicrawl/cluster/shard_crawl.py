@@ -140,7 +140,7 @@ class ShardCrawl:
         """
         hosts, now = self._crawler.parts.hosts, self._context.clock.now()
         host = hosts[host_id]
-        delay_s = host.delay_s(hosts.politeness)
+        delay_s = host.delay_s
         wait_s = max(host.ready_at - now, delay_s if host.in_use else 0.0, 0.0)
         if wait_s >= within_s or not hosts.has_room(host, now):
             return 0

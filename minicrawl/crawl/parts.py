@@ -127,5 +127,5 @@ class CrawlParts:
                 host = self.hosts[host_id]
                 host.pages += count
                 # Another process may have contacted it until then.
-                host.delay_next(recorder.shard.others_asked_until, self.hosts.politeness)
+                host.delay_next(recorder.shard.others_asked_until)
         self.settler.finish_loading()

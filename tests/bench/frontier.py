@@ -33,7 +33,7 @@ import click
 import numpy as np
 
 from minicrawl.app import SystemClock
-from minicrawl.config import Settings
+from minicrawl.config import Politeness, Settings
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import TrapDetector
 from minicrawl.crawl.hosts.host import Host, NameState
@@ -62,7 +62,7 @@ from tests.memory import memory_bytes
 SEEDS = 1000
 IN_FLIGHT = 80
 HOSTS, PAGES_A_HOST = 100_000, 1000
-HOST = Host(0, "http://a.example", NameState("a.example"))
+HOST = Host(0, "http://a.example", NameState("a.example", Politeness()))
 ANSWER = Response(status=200, headers={"etag": '"5f3c-61a8"'}, body=b"")
 BEAT_S = 0.005
 SAMPLED = 10

@@ -42,7 +42,7 @@ class BackOff:
         if not policy.is_strike:
             host.pause_until(now + min(policy.pause_s(1), self._politeness.max_pause_s))
             return False
-        host.strike(now, *fault, self._politeness)
+        host.strike(now, *fault)
         # Short pauses are over before anybody could resume the crawl, so only long ones are worth a
         # row.
         if host.trouble_at(now) or host.paused_until - now > self._long_pause_s:

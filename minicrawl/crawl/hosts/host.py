@@ -35,6 +35,8 @@ class NameState:
     """State that all origins of one host name share: to its operator they are one host."""
 
     name: str
+    politeness: Politeness
+    """The crawl's, or that of settings for this host."""
     free_at: float = 0.0  # end of the delay after the last request
     fair_at: float = 0.0  # end of the delay for the processor time that the host has cost
     in_use: int = 0  # requests under way
@@ -93,9 +95,10 @@ class Host:
         until = self.rules_until
         return self.rules is not None and (until == inf or 0 < until - today <= ANSWER_VALID_S)
 
-    def delay_s(self, politeness: Politeness) -> float:
-        """Return the delay between two requests: the larger of ours and its Crawl-delay, capped."""
-        politeness = politeness.of_host(self.shared.name)
+    @property
+    def delay_s(self) -> float:
+        """The delay between two requests: the larger of ours and its Crawl-delay, capped."""
+        politeness = self.shared.politeness
         wanted_s = self.rules.crawl_delay_s if self.rules is not None else None
         is_local = self.address is not None and is_loopback(self.address)
         return max(
@@ -103,10 +106,10 @@ class Host:
             min(wanted_s or 0.0, politeness.max_delay_s),
         )
 
-    def delay_next(self, since: float, politeness: Politeness) -> None:
+    def delay_next(self, since: float) -> None:
         """Start the delay of the next request at this moment."""
         shared = self.shared
-        shared.free_at = max(shared.free_at, since + self.delay_s(politeness))
+        shared.free_at = max(shared.free_at, since + self.delay_s)
 
     @property
     def ready_at(self) -> float:
@@ -149,11 +152,10 @@ class Host:
         """
         self.shared.answers = False
 
-    def strike(
-        self, now: float, kind: State, asked_s: float | None, politeness: Politeness
-    ) -> None:
+    def strike(self, now: float, kind: State, asked_s: float | None) -> None:
         """Count a failure: pause as long as asked, or else longer than after the last strike."""
         self.strikes += 1
+        politeness = self.shared.politeness
         pause_s = policy_of(kind).pause_s(self.strikes, asked_s)
         self.pause_until(now + min(pause_s, politeness.max_pause_s))
         if self.strikes >= politeness.max_strikes:

@@ -75,7 +75,8 @@ class HostTable(dict[int, Host]):
         if (shared := self._names.get(name)) is None:
             clock = self.clock
             pace = None if clock is None else CrawlPace.of_host(self.politeness, name, clock)
-            shared = self._names[name] = NameState(name, pace=pace)
+            politeness = self.politeness.of_host(name)
+            shared = self._names[name] = NameState(name, politeness, pace=pace)
         host = self[host_id] = Host(host_id, origin, shared)
         shared.hosts.append(host)
         return host
@@ -89,8 +90,7 @@ class HostTable(dict[int, Host]):
         as many as may be are under way.
         """
         shared, pace = host.shared, host.shared.pace
-        most = self.politeness.of_host(shared.name).per_host
-        if shared.in_use + shared.being_read >= most:
+        if shared.in_use + shared.being_read >= shared.politeness.per_host:
             return inf
         return host.ready_at if pace is None else max(host.ready_at, now + pace.wait_s(now))
 
@@ -102,7 +102,7 @@ class HostTable(dict[int, Host]):
         """Note the start of a request."""
         host.in_use += 1
         host.shared.in_use += 1
-        host.delay_next(now, self.politeness)
+        host.delay_next(now)
         for pace in filter(None, (self.pace, host.shared.pace)):
             pace.begin(now)
         if host.address is not None:
@@ -113,7 +113,7 @@ class HostTable(dict[int, Host]):
         """Note the end of a request."""
         host.in_use -= 1
         host.shared.in_use -= 1
-        host.delay_next(now, self.politeness)
+        host.delay_next(now)
         self.resume_name(host.shared, now)
         if host.address is not None:
             self.addresses.end(host.address)
@@ -183,14 +183,16 @@ class HostTable(dict[int, Host]):
 
 def change_delays(hosts: HostTable, settings: Settings, now: float) -> None:
     """Change the delays, also for hosts contacted already."""
-    former, hosts.politeness = hosts.politeness, settings.politeness
+    hosts.politeness = settings.politeness
     delay_s = address_delay(settings.politeness, resolve_targets(settings))
     hosts.addresses.change(delay_s)
     waiting = [host for host in hosts.values() if host.ready_at > now]
     for name in {host.shared.name: host.shared for host in hosts.values()}.values():
         # Moved by the difference, not set anew: a delay that has begun keeps its beginning. Set to
         # now plus the new delay, each change by the user would make all hosts wait once more.
-        more_s = max(host.delay_s(hosts.politeness) - host.delay_s(former) for host in name.hosts)
+        former_s = {host.id: host.delay_s for host in name.hosts}
+        name.politeness = settings.politeness.of_host(name.name)
+        more_s = max(host.delay_s - former_s[host.id] for host in name.hosts)
         name.free_at += more_s if name.was_requested else 0.0  # otherwise no delay has begun
     for host in waiting:
         hosts.resume_when_ready(host, now)

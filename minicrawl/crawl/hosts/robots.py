@@ -100,7 +100,7 @@ class Robots:
     async def learn(self, host: Host) -> None:
         """Load or request the rules. Other callers wait for the same response."""
         async with self._learning.setdefault(host.id, asyncio.Lock()):
-            if not self._politeness.of_host(host.shared.name).robots:
+            if not host.shared.politeness.robots:
                 host.keep_rules(ALLOW_ALL, math.inf)
             elif host.has_long_stored_rules:
                 await self._recall_long(host)
@@ -121,14 +121,14 @@ class Robots:
         wait_until, today = self._recorder.hosts.wait_until(host.id), self._clock.today()
         host.pause_until(self._clock.now() + remaining_s(wait_until, today, LONGEST_WAIT_S))
         rules = self._load(host)
-        host.pause_until(self._began + host.delay_s(self._politeness))
+        host.pause_until(self._began + host.delay_s)
         if rules is not None:
             self.when_new(host, rules, True)
-            host.delay_next(self._recorder.shard.others_asked_until, self._politeness)
+            host.delay_next(self._recorder.shard.others_asked_until)
 
     def _load(self, host: Host) -> Rules | None:
         """Load short rules at once; long ones are left for a turn of the host."""
-        obeys = self._politeness.of_host(host.shared.name).robots
+        obeys = host.shared.politeness.robots
         stored = self._recorder.hosts.robots(host.id) if obeys else None
         if stored is None or len(stored[0]) > MOST_RECALLED_AT_ONCE:
             host.has_long_stored_rules = stored is not None
@@ -156,7 +156,7 @@ class Robots:
             return
         host.shared.answers = True
         self.keep(host, rules, until)
-        host.pause_until(self._began + host.delay_s(self._politeness))
+        host.pause_until(self._began + host.delay_s)
         if is_first:
             self.when_new(host, rules, True)
 
@@ -183,7 +183,7 @@ class Robots:
         self._note_limits(host, rules, answer)
         is_first = host.rules is None
         self.keep(host, rules, self._clock.today() + decision.valid_s)
-        host.pause_until(self._clock.now() + host.delay_s(self._hosts.politeness))
+        host.pause_until(self._clock.now() + host.delay_s)
         trouble = None if isinstance(result, Rules) else f"robots.txt: {describe_failure(result)}"
         self.back_off.store(host, trouble=trouble if decision.has_no_answer else None)
         if is_first or not decision.has_no_answer:

@@ -90,11 +90,11 @@ class DryRun:
         waking = asyncio.create_task(self._wake())
         await asyncio.gather(*map(self._learn, hosts))
         waking.cancel()
-        polite, now = self._hosts.politeness, self._clock.now()
+        now = self._clock.now()
         return Preview(
             len(self._recorder.seeds.ids()),
             len(self._frontier),
-            [FirstHost(h.origin, h.delay_s(polite), h.rules, h.trouble_at(now)) for h in hosts],
+            [FirstHost(h.origin, h.delay_s, h.rules, h.trouble_at(now)) for h in hosts],
             list(map(self._first_page, pages)),
             list(limits(self._settings, self._gate, self._recorder.seeds.urls())),
         )

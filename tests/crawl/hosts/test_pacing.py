@@ -174,16 +174,16 @@ def test_outside_its_hours_a_crawl_waits_for_them(
 
 @pytest.mark.parametrize(("address", "delay_s"), [("127.0.0.1", 0.1), ("203.0.113.9", 0.5)])
 def test_an_adaptive_delay_has_no_minimum_on_this_machine(address: str, delay_s: float) -> None:
-    state = Host(0, "http://a.example", NameState("a.example"), address=address)
-    state.shared.note_answer(0.02, was_answered=True)
-    politeness = Politeness(delay_s="auto")
-    assert state.delay_s(politeness) == pytest.approx(delay_s)
+    name = NameState("a.example", Politeness(delay_s="auto"))
+    state = Host(0, "http://a.example", name, address=address)
+    name.note_answer(0.02, was_answered=True)
+    assert state.delay_s == pytest.approx(delay_s)
     state.keep_rules(Rules(crawl_delay_s=3), inf)
-    assert state.delay_s(politeness) == 3
+    assert state.delay_s == 3
 
 
 def test_slower_answers_count_at_once_quicker_ones_by_half_and_quick_failures_not_at_all() -> None:
-    name = NameState("a.example")
+    name = NameState("a.example", Politeness())
     name.note_answer(9.0, was_answered=False)
     assert name.answer_s is None
     found: list[float | None] = []

@@ -42,7 +42,7 @@ class Polite:
         self.hosts.end(self.hosts[host], ended)
 
     def strike(self, host: int, now: float, kind: State, wait_s: float | None = None) -> None:
-        self.hosts[host].strike(now, kind, wait_s, self.settings)
+        self.hosts[host].strike(now, kind, wait_s)
 
     def has_room_or_waits(self, host: int, now: float) -> bool:
         """Return whether the host's address has room. If not, the host waits for it."""
@@ -93,7 +93,7 @@ def test_the_larger_of_both_delays_counts_but_a_crawl_delay_is_capped(
 ) -> None:
     polite = Polite(delay_s=own_s)
     polite.hosts[HOST].rules = Rules(crawl_delay_s=asked_s)
-    assert polite.hosts[HOST].delay_s(polite.settings) == delay_s
+    assert polite.hosts[HOST].delay_s == delay_s
 
 
 def test_a_side_request_is_called_before_the_hosts_own_pages_and_once() -> None:
@@ -264,7 +264,7 @@ def test_a_host_that_answers_is_not_down() -> None:
 
 
 def test_a_host_that_did_not_answer_in_time_is_silent() -> None:
-    host = Host(0, "http://a.example", NameState("a.example"))
+    host = Host(0, "http://a.example", NameState("a.example", Politeness()))
     page = Response(status=200, headers={}, body=b"")
     assert not host.shared.answers
     for heard, answers in (
@@ -413,7 +413,7 @@ def test_a_host_has_its_own_delay_and_number_of_requests() -> None:
     rules = ("0.example:delay=9", "0.example:per-host=2", "1.example:delay=0")
     polite = Polite(delay_s=1, host_settings=rules)
     for host, delay_s in ((HOST, 9.0), (OTHER, 0.0), (THIRD, 1.0)):
-        assert polite.hosts[host].delay_s(polite.settings) == delay_s
+        assert polite.hosts[host].delay_s == delay_s
         polite.request(host, 0, 0)
     assert polite.resumed(1.0) == [OTHER, THIRD]
     assert set(polite.resumed(9.0)) == {HOST}

@@ -69,7 +69,7 @@ FARM = range(SEED, SEED + 1000)
 
 
 def test_a_host_is_proven_by_a_page_and_by_its_last_request_alone() -> None:
-    state = Host(0, "http://a.example", NameState("a.example"))
+    state = Host(0, "http://a.example", NameState("a.example", Politeness()))
     assert Standing.of(state, is_known=False) is NEW
     assert Standing.of(state) is SILENT
     state.shared.free_at = 1.0
@@ -83,7 +83,7 @@ def test_a_host_is_proven_by_a_page_and_by_its_last_request_alone() -> None:
 
 
 def test_a_host_is_doubtful_while_more_of_its_pages_were_dead_or_are_under_way_than_came() -> None:
-    state = Host(0, "http://a.example", NameState("a.example", answers=True), pages=1)
+    state = Host(0, "http://a.example", NameState("a.example", Politeness(), answers=True), pages=1)
     page, dead = Response(200, {}, b""), Failed(kind=State.NOT_FOUND)
     standings = []
     for fetched in (page, dead, dead, Failed(kind=State.TIMEOUT), page, page):

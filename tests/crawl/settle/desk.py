@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable, Sequence
 
 from minicrawl import Settings
-from minicrawl.config import Scope
+from minicrawl.config import Politeness, Scope
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import TrapDetector
 from minicrawl.crawl.hosts.host import Host, NameState
@@ -69,7 +69,7 @@ class Desk:
         page = self.page(name)
         chain = self.chains.pop(page, NO_CHAIN)
         url, host_id = self.recorder.pages.url_of(page), self.frontier.urls.host_of[page]
-        host = Host(host_id, origin(url), NameState("name"))
+        host = Host(host_id, origin(url), NameState("name", Politeness()))
         turn = Turn(Lease(page, host_id, url, again=False), page, host, NO_PAGES, chain=chain)
         end = self.settler.settle(turn, outcome, today)
         assert self.frontier.ledger.missing() == 0
