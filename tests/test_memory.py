@@ -160,6 +160,24 @@ def test_searches_are_rare_until_the_last_crawl_has_ended_or_failed() -> None:
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
 
 
+def test_processes_are_asleep_unless_a_thread_of_them_runs_or_waits(tmp_path: Path) -> None:
+    def told(pid: int, parent: int, *threads: str) -> None:
+        for tid, state in enumerate(threads, pid):
+            (folder := tmp_path / str(pid) / "task" / str(tid)).mkdir(parents=True, exist_ok=True)
+            for place in (folder, folder.parents[1]) if tid == pid else (folder,):
+                (place / "stat").write_text(f"{tid} (a) b) {state} {parent} 0")
+
+    told(1, 0, "R")
+    told(20, 1, "S", "S")
+    told(30, 20, "S", "I")
+    (tmp_path / "40").mkdir()
+    (tmp_path / "40" / "stat").write_text("40 (ends) S 20 0")
+    assert measures.are_asleep(1, tmp_path)
+    for state in "RD":
+        told(30, 20, "S", state)
+        assert not measures.are_asleep(1, tmp_path)
+
+
 def test_without_proc_the_peak_is_resident_and_descendants_use_nothing(tmp_path: Path) -> None:
     absent = tmp_path / "absent"
     assert measures.resident_bytes(absent) > 0.9 * measures.resident_bytes()

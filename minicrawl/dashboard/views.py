@@ -267,9 +267,9 @@ class Views:
 def _picture(view: Snapshot, url: str) -> str | None:
     """Return the last picture of the top of a page as a URL, or None."""
     with suppress(MinicrawlError):  # nothing of it is kept
-        if (answer := drawn(view, version(view, url), PICTURES[0])) is not None:
-            kind = "image/png" if answer.body.startswith(PNG) else "image/jpeg"
-            return f"data:{kind};base64,{b64encode(answer.body).decode()}"
+        answer = drawn(view, version(view, url), PICTURES[0])
+        kind = "image/png" if answer.body.startswith(PNG) else "image/jpeg"
+        return f"data:{kind};base64,{b64encode(answer.body).decode()}"
     return None
 
 

@@ -13,6 +13,9 @@ PAGE_BYTES, TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _PARENT, FIRST_TIME, _AFTER_TIMES, RESIDENT = 1, 11, 15, 21
 """Fields of /proc/PID/stat behind the name: parent, times up to those of dead children, memory."""
 
+_AWAKE = (["R"], ["D"])
+"""States of threads that run or wait for a processor, or for a disk."""
+
 
 def resident_bytes(proc: Path = PROC) -> int:
     """Return the resident memory of this process in bytes: now on Linux, the peak elsewhere."""
@@ -54,6 +57,16 @@ def descendants(of: int, proc: Path = PROC) -> list[int]:
         new = [child for parent in new for child in children.get(parent, ())]
         processes += new
     return processes
+
+
+def are_asleep(of: int, proc: Path = PROC) -> bool:
+    """Return whether no thread of the descendants runs, or waits for a processor or a disk."""
+    for pid in descendants(of, proc):
+        with suppress(OSError):
+            threads = proc / str(pid) / "task"
+            if any(stat(threads, int(each.name))[:1] in _AWAKE for each in threads.iterdir()):
+                return False
+    return True
 
 
 def kill_descendants(of: int, proc: Path = PROC) -> None:

@@ -34,6 +34,8 @@ class StepRow(NamedTuple):
 NOT_ASKED = "not-asked"
 CHANGED = "changed"
 """Note on a request for a page whose content had changed."""
+NOT_RENDERED, NOT_DRAWN = "not rendered: ", "not drawn: "
+"""Beginnings of notes on a request for a page whose scripts did not run, or that lacks pictures."""
 
 
 class FetchRow(NamedTuple):

@@ -25,7 +25,7 @@ from minicrawl.model import KeptAnswer
 from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.store import tables
 from minicrawl.store.reader import archive_folder
-from minicrawl.store.records import Batch
+from minicrawl.store.records import Batch, FetchRow
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import answered, confirmed, failed, kept
 from tests.cli.calls import Captured, as_json, printed, refusal
@@ -69,6 +69,32 @@ def damage_first_record(store: Path) -> None:
 def test_the_last_version_is_shown(capsys: Captured) -> None:
     assert printed(capsys, "page", URL) == f"{SECOND.decode()}\n"
     assert printed(capsys, "page", URL, "--text") == "New news\n"
+
+
+def test_a_version_without_a_picture_has_a_reason(store: Path, capsys: Captured) -> None:
+    def reason(url: str, *chosen: str) -> str:
+        return refusal(capsys, "page", url, "--screenshot", "picture.png", *chosen)
+
+    lacking = f"no picture of {URL} is kept: "
+    assert f"{lacking}crawl with --screenshots" in reason(URL)
+    style = "http://a.example/style.css"
+    archived(store, kept(style, b"p {}", DAY))
+    with closing(StoreWriter.open(store)) as opened:
+        counters = tables.counters(opened.connection) | {tables.SETTINGS: {"screenshots": True}}
+        details = (
+            "cut: too large; not rendered: too slow; changed",
+            "not drawn: too long",
+            "changed",
+        )
+        rows = [
+            FetchRow(0, day * DAY, "page", 200, 1, 0.1, detail)
+            for day, detail in enumerate(details, 1)
+        ]
+        opened.commit(Batch(counters=counters, fetches=rows))
+    whys = "not rendered: too slow", "not drawn: too long", "it was not rendered"
+    for number, why in enumerate(whys, 1):
+        assert f"{lacking}{why}\n" in reason(URL, "--version", str(number))
+    assert f"no picture of {style} is kept: it is no page" in reason(style)
 
 
 def test_an_older_version_is_shown_by_its_number_or_its_time(capsys: Captured) -> None:

@@ -78,8 +78,8 @@ def page(
         text = texts.of(shown, made) if made else None
         values = {name: texts.of(shown, FIELD + fields[name]) for name in fields}
         picture = drawn(view, shown, PICTURES[-1]) if screenshot else None
-    if screenshot:
-        _write_picture(shown, picture, screenshot)
+    if screenshot and picture:
+        _write_picture(picture, screenshot)
     elif made:
         if text is None:
             raise UsageError(f"{shown.answer.url} has no {made} text: only its whole text was kept")
@@ -116,9 +116,7 @@ def _list_versions(url: str, store: Path, *, as_json: bool) -> None:
     show_list(VersionRow._fields, lines, texts=0)
 
 
-def _write_picture(page: "PageVersion", picture: "Answer | None", place: Path) -> None:
-    if picture is None:
-        raise UsageError(f"no picture of {page.answer.url} is kept: crawl with --screenshots")
+def _write_picture(picture: "Answer", place: Path) -> None:
     with replacing(place) as file:
         file.write(picture.body)
     kind, drawn_at = picture.headers.get("content-type", ""), iso(picture.at)

@@ -33,7 +33,8 @@ from minicrawl.crawl.rendering.render_messages import (
     Resource,
     ResourceRequest,
 )
-from minicrawl.memory.measures import resource_usage
+from minicrawl.memory.measures import are_asleep, resource_usage
+from minicrawl.store.records import NOT_DRAWN
 from minicrawl.web.urls import canonical, origin
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ _READ_CPU_S, _READ_LATE_CPU_S, _TURN_CPU_S, _DRAW_CPU_S = 5.0, 1.0, 1.0, 0.5
 _PICTURE_CPU_S = 10.0
 """Processor time of the browser for an answer of the page; a busy machine does not count."""
 _IDLE_CPU_S, _IDLE_LOOKS = 0.02, 5
-"""A browser that used less in each of so many looks is idle: what it was to do does not happen."""
+"""A browser that sleeps, and used less, at each of so many looks is idle: nothing more happens."""
 _WAITING = 3
 """Time that a page may wait for responses or for a processor, as a multiple of its time limit."""
 _TIMES_A_BODY = 2
@@ -93,7 +94,7 @@ class RenderedDom(NamedTuple):
 
     html: str
     location: str
-    cut: str = ""  # why it may be incomplete
+    cut: str = ""  # why it, or its pictures, may be incomplete
     pictures: tuple[bytes, ...] = ()  # of its top, and of the whole
 
 
@@ -186,17 +187,17 @@ class BrowserPage:
                 html: str = await _while_working(reading, _READ_LATE_CPU_S if cut else _READ_CPU_S)
             except (TimeoutError, BrowserError) as error:
                 raise PageEnded(cut or error_line(error)) from error
-            pictures = await self._pictures(shown) if self._config.draws else ()
-            return RenderedDom(html, shown.url, cut, pictures)
+            pictures, undrawn = await self._pictures(shown) if self._config.draws else ((), "")
+            return RenderedDom(html, shown.url, "; ".join(filter(None, (cut, undrawn))), pictures)
         finally:
             settling.cancel()
             watching.cancel()
             await asyncio.gather(settling, watching, return_exceptions=True)
 
-    async def _pictures(self, shown: Page) -> tuple[bytes, ...]:
-        """Draw the top of the page and the whole: as PNG, or as JPEG if that is too large."""
+    async def _pictures(self, shown: Page) -> tuple[tuple[bytes, ...], str]:
+        """Draw its top and the whole, as PNG, or as JPEG if too large; return why not, too."""
         pictures = list[bytes]()
-        with suppress(TimeoutError, BrowserError):  # a page that cannot be drawn has no picture
+        try:
             await _while_working(shown.evaluate(page_scripts.TO_TOP), _DRAW_CPU_S)
             for clip in (_VIEW, _WHOLE):
                 draw = partial(shown.screenshot, full_page=clip is _WHOLE, clip=clip)
@@ -204,7 +205,9 @@ class BrowserPage:
                 if len(picture) > self._config.max_body_bytes:
                     picture = await _while_working(draw(type="jpeg"), _PICTURE_CPU_S)
                 pictures.append(picture)
-        return tuple(pictures)
+        except (TimeoutError, BrowserError) as error:
+            return tuple(pictures), f"{NOT_DRAWN}{error_line(error)}"
+        return tuple(pictures), ""
 
     async def _settle(self, shown: Page, page: PageToRender) -> None:
         """Load the page, and run its clock until nothing more happens."""
@@ -402,7 +405,8 @@ async def _while_working(work: Awaitable[_Answer], most_cpu_s: float) -> _Answer
     try:
         while not (await asyncio.wait((answer,), timeout=_LOOK_EVERY_S))[0]:
             now = _browser_cpu_s()
-            idle_looks = idle_looks + 1 if now - last < _IDLE_CPU_S else 0
+            is_idle = now - last < _IDLE_CPU_S and are_asleep(os.getpid())
+            idle_looks = idle_looks + 1 if is_idle else 0
             last = now
             if now - first > most_cpu_s:
                 raise TimeoutError(f"no answer of the page in {most_cpu_s:g} s of processor time")

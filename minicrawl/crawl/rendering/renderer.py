@@ -34,6 +34,7 @@ from minicrawl.model import (
     ScriptKind,
 )
 from minicrawl.states import State
+from minicrawl.store.records import NOT_RENDERED
 
 MOST_WAITING = 16_000_000
 """Bytes of pages that may wait for a browser without delaying others."""
@@ -192,10 +193,10 @@ class PageRenderer:
             self._suspects[url] = None
             while len(self._suspects) > _MOST_SUSPECTS:
                 self._suspects.popitem(last=False)
-            detail = f"not rendered: {result.why}"
+            detail = f"{NOT_RENDERED}{result.why}"
             return Failed(kind=State.LOST, detail=detail, status=fetched.status), None
         self._policy.learn(host, parsed.scripting or NO_SCRIPTS, has_gained=False)
-        return fetched, parsed._replace(cut=f"not rendered: {result.why}")
+        return fetched, parsed._replace(cut=f"{NOT_RENDERED}{result.why}")
 
     @contextmanager
     def _set_aside(self, host: Host, size: int) -> Iterator[None]:

@@ -176,8 +176,7 @@ def parsed_dom(
     # The browser has followed a refresh in the headers.
     headers = {name: value for name, value in response.headers.items() if name != "refresh"}
     parsed = parse_page(body, own, headers, options, suspicious=request.suspicious)
-    if read.cut:
-        parsed = parsed._replace(cut=read.cut)
+    parsed = parsed._replace(cut="; ".join(filter(None, (parsed.cut, read.cut))))
     there = resolve(read.location, own, strip_marks=options.strip_marks)
     if there is None or there.url == own:
         return parsed

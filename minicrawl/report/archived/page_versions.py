@@ -21,10 +21,11 @@ from minicrawl.archive.segments import Segments
 from minicrawl.errors import Damaged, NoText, UsageError
 from minicrawl.own_files import refuse_links
 from minicrawl.report.archived.requisites import decoded_page, media_type_of
-from minicrawl.report.snapshot import Snapshot, page_of
+from minicrawl.report.snapshot import Snapshot, location_of, page_of
 from minicrawl.states import State
 from minicrawl.store import questions, tables
 from minicrawl.store.reader import archive_folder, reading
+from minicrawl.store.records import NOT_DRAWN, NOT_RENDERED
 from minicrawl.web.html.page_text import metas
 from minicrawl.web.html.references import ReferenceReader, References
 from minicrawl.web.responses.types import ALL, DocumentType, type_of
@@ -216,10 +217,27 @@ def version(
             raise Damaged(f"version {chosen} of {url} is damaged: {error}") from error
 
 
-def drawn(snapshot: Snapshot, page: PageVersion, beginning: str) -> Answer | None:
-    """Return the picture of a version, of those whose names begin so; None without one."""
+def drawn(snapshot: Snapshot, page: PageVersion, beginning: str) -> Answer:
+    """Return the picture of a version, of those whose names begin so."""
     with kept_pages(snapshot) as archive:
-        return picture_of(archive, beginning + page.answer.url, page.answer.at)
+        picture = picture_of(archive, beginning + page.answer.url, page.answer.at)
+    if picture is None:
+        why = _why_not_drawn(snapshot, page)
+        raise UsageError(f"no picture of {page.answer.url} is kept: {why}")
+    return picture
+
+
+def _why_not_drawn(snapshot: Snapshot, page: PageVersion) -> str:
+    if not tables.settings(snapshot.connection).get("screenshots"):
+        return "crawl with --screenshots"
+    location = location_of(snapshot, page.answer.url)
+    if location is None or (number := snapshot.find(location)) is None:
+        return "it is no page, but a file of pages"
+    fetches = tables.last_fetches(snapshot.connection, number, -1)
+    fetches.sort(key=lambda fetch: abs(fetch.at - page.answer.at))
+    notes = (note for fetch in fetches[:1] for note in fetch.detail.split("; "))
+    whys = (note for note in notes if note.startswith((NOT_RENDERED, NOT_DRAWN)))
+    return next(whys, "it was not rendered")
 
 
 class VersionRow(NamedTuple):

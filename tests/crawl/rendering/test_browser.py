@@ -5,10 +5,12 @@ import socket
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from minicrawl.crawl.rendering import browser_page
+from minicrawl.crawl.rendering.browser_page import BrowserPage
 from minicrawl.crawl.rendering.pool import find_browser
 from minicrawl.crawl.rendering.worker import launch, refusing_port
 from tests.crawl.rendering.sites import crawled, needs_browser, page, served
@@ -81,6 +83,25 @@ def test_a_page_that_is_not_rendered_has_a_reason() -> None:
     assert "processor time" in asyncio.run(reason(-1))
     for error in (TimeoutError(), TimeoutError(" \n"), ValueError("a\nb")):
         assert browser_page.error_line(error) in ("TimeoutError", "a b")
+
+
+class _UndrawnPage:
+    """A page that scrolls, but is never drawn."""
+
+    async def evaluate(self, _: str) -> None:
+        return
+
+    async def screenshot(self, **_: object) -> bytes:
+        raise TimeoutError("no answer\nof the page")
+
+
+def test_a_page_that_is_not_drawn_has_a_reason() -> None:
+    async def drawn() -> object:
+        shown: Any = BrowserPage.__new__(BrowserPage)
+        # No page could be made that the browser reads but never draws.
+        return await shown._pictures(_UndrawnPage())
+
+    assert asyncio.run(drawn()) == ((), "not drawn: no answer of the page")
 
 
 @needs_browser
