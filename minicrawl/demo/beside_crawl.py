@@ -2,13 +2,14 @@
 
 import shlex
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import click
 
 from minicrawl.cli.companions import Companion, CrawlRequest, OwnWeb
 from minicrawl.config.parts.storage import DEMO_PAGES, FEWEST_DEMO_PAGES
+from minicrawl.errors import MissingStoreError
 
 
 class Demo(Companion):
@@ -46,11 +47,10 @@ def _is_of_a_demo(store: Path) -> bool:
     from minicrawl.store.reader import reading
     from minicrawl.store.trouble import reporting_damage
 
-    if not store.is_file():
-        return False
-    with reading(store) as connection, reporting_damage(store):
+    with suppress(MissingStoreError), reading(store) as connection, reporting_damage(store):
         command = tables.counters(connection).get(tables.COMMAND)
         return "--demo" in shlex.split(str(command or ""))
+    return False
 
 
 @contextmanager

@@ -229,6 +229,17 @@ class TestAnotherVersion:
         assert shown(capsys)["scope.deny"] == {"value": ["draft"], "from": "store"}
 
 
+def test_a_crawl_goes_on_after_a_kill_before_its_store_had_tables(
+    web: Web, network: Options, capsys: Captured
+) -> None:
+    STORE.parent.mkdir()
+    STORE.touch()
+    assert shown(capsys)["scope.scope"]["from"] == "default"
+    assert "no store at" in refusal(capsys, "update")
+    assert main(["crawl", SEED, "--pages", "1", *network]) == 0
+    assert web.asked == {SEED}
+
+
 def killed_at_its_first_request(*arguments: str) -> None:
     """Kill a crawl whose only request has no response, so that nothing is settled."""
     with create_server(("127.0.0.1", 0)) as deaf:

@@ -1,5 +1,6 @@
 """Settings that a store keeps."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from minicrawl.config import Loaded, Settings
@@ -7,7 +8,7 @@ from minicrawl.config.settings import told_ignored
 from minicrawl.config.sources import from_store
 from minicrawl.config.table import TABLE
 from minicrawl.config.writing import as_kept
-from minicrawl.errors import UsageError
+from minicrawl.errors import MissingStoreError, UsageError
 from minicrawl.store import tables
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import Batch, StoreTerms
@@ -31,11 +32,9 @@ def resumed_settings(given: Loaded, connection: tables.Connection) -> Loaded:
 
 
 def with_stored_settings(loaded: Loaded) -> Loaded:
-    store = loaded.settings.storing.store
-    if not store.exists():
-        return loaded
-    with reading(store) as connection:
+    with suppress(MissingStoreError), reading(loaded.settings.storing.store) as connection:
         return resumed_settings(loaded, connection)
+    return loaded
 
 
 def keep_settings(store: StoreWriter, loaded: Loaded) -> None:
