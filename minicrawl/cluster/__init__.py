@@ -14,14 +14,14 @@ cash_threshold  the cash below which pages wait
 conclusions     what follows from the facts of all shards, such as the end of the crawl
 
 in the crawl's process
-traffic         batches, facts and cash of pots between shards; parts of addresses
-shard_crawl     begins and ends a shard's crawl with the others, and acts on their facts
+traffic         a shard's crawl among the others: batches, facts, cash, parts of addresses
 child           the process in which a node crawls one shard
 
 around it
 engine          protocols of the replicated log; `nats` implements them
 access          addresses and credentials of the engine, and `engine_thread`
 servers         NATS servers for demos and tests
+server_versions which servers keep what they have acknowledged
 terms           what all nodes of a crawl agree on before it begins, with `shared_settings`
 node            a process that holds leases of shards, crawls them and shares out pages
 replica         a shard's store and kept pages as snapshot and logs in the engine

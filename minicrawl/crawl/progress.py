@@ -80,6 +80,23 @@ _MARKS = 50
 """Number of points in these readings at which the counts are kept."""
 
 
+class RecentRate:
+    """Rate per second at which a count has grown of late."""
+
+    def __init__(self, over_s: float) -> None:
+        self._over_s = over_s
+        self._counts = deque[tuple[float, float]]()
+
+    def record(self, count: float, now: float) -> float:
+        """Note the count, and return its rate since `over_s` ago, or since the note before that."""
+        counts = self._counts
+        counts.append((now, count))
+        while len(counts) > 1 and counts[1][0] <= now - self._over_s:
+            counts.popleft()
+        began, before = counts[0]
+        return (count - before) / (now - began) if now > began else 0.0
+
+
 class DiscoveryRate:
     """Rate of new pages in recent readings."""
 

@@ -21,7 +21,7 @@ from minicrawl.cli.crawl.display_state import (
 )
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Ended, Reason, Settled
-from minicrawl.crawl.progress import Progress, RenderingProgress
+from minicrawl.crawl.progress import Progress, RecentRate, RenderingProgress
 from minicrawl.states import State
 from tests.cli.calls import Captured
 from tests.store.sidecar.test_samples import SAMPLE
@@ -110,6 +110,15 @@ class TestSpeed:
             clock.moment += 30
             speed.record(pages)
         assert speed.recent == 20
+
+
+def test_a_recent_rate_is_that_of_the_last_seconds() -> None:
+    pace = RecentRate(2.0)
+    assert pace.record(0, 10.0) == 0
+    assert pace.record(5, 10.5) == 10
+    assert pace.record(20, 12.0) == 10
+    assert pace.record(20, 13.0) == 6
+    assert pace.record(20, 16.0) == 0
 
 
 class TestWords:

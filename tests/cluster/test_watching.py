@@ -16,8 +16,8 @@ from minicrawl.cluster.records import (
     ShardFacts,
     StateRecord,
 )
-from minicrawl.cluster.shard_crawl import AdmissionThreshold
 from minicrawl.cluster.shared_settings import TermsRecord
+from minicrawl.cluster.traffic.admission import AdmissionThreshold
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.opic.ledger.money import UNIT

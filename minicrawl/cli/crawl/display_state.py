@@ -1,7 +1,6 @@
 """Figures of a running crawl for a display, gathered from its events, and their text."""
 
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from heapq import nlargest
@@ -11,7 +10,13 @@ from rich.filesize import decimal
 
 from minicrawl.config import Budget
 from minicrawl.crawl.events import Asked, Checking, Delayed, Event, Settled, Steered
-from minicrawl.crawl.progress import DiscoveryRate, Progress, RenderingProgress, most_pages
+from minicrawl.crawl.progress import (
+    DiscoveryRate,
+    Progress,
+    RecentRate,
+    RenderingProgress,
+    most_pages,
+)
 from minicrawl.states import State
 from minicrawl.web.readable_hosts import readable
 from minicrawl.wording import as_duration, counted, percentage, rate, visible
@@ -66,33 +71,20 @@ class Speed:
     """Pages per second: recent, and average since the start."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        self._now = now
-        self._began = now()
-        self._seen = deque([(self._began, 0)])
+        self._now, self._began = now, now()
+        self._rate = RecentRate(SPEED_OVER_S)
+        self.record(0)
 
     def record(self, pages: int) -> None:
         """Record the number of pages since the start."""
         moment = self._now()
-        self._seen.append((moment, pages))
-        while self._seen[1][0] <= moment - SPEED_OVER_S:
-            self._seen.popleft()
+        self.recent = self._rate.record(pages, moment)
+        seconds = moment - self._began
+        self.mean = pages / seconds if seconds > 0 else 0.0
 
     @property
     def elapsed_s(self) -> float:
         return self._now() - self._began
-
-    @property
-    def recent(self) -> float:
-        return _rate(self._seen[0], self._seen[-1])
-
-    @property
-    def mean(self) -> float:
-        return _rate((self._began, 0), self._seen[-1])
-
-
-def _rate(first: tuple[float, int], last: tuple[float, int]) -> float:
-    seconds = last[0] - first[0]
-    return (last[1] - first[1]) / seconds if seconds > 0 else 0.0
 
 
 class DisplayState:

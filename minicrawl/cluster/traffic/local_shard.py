@@ -33,7 +33,7 @@ from minicrawl.web.sites import site
 from minicrawl.web.urls import ResolvedUrl, canonical, host_of, origin
 
 if TYPE_CHECKING:
-    from minicrawl.cluster.shard_crawl import ShardCrawl
+    from minicrawl.cluster.traffic.shard_crawl import ShardCrawl
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.record.recorder import Recorder
     from minicrawl.store.writer import StoreReplica
@@ -153,7 +153,7 @@ class LocalShard:
 
     def exchange(self, crawler: Crawler) -> ShardCrawl:
         """Return the view of other shards, for a crawl loop that begins."""
-        from minicrawl.cluster.shard_crawl import ShardCrawl
+        from minicrawl.cluster.traffic.shard_crawl import ShardCrawl
 
         return ShardCrawl(crawler, self)
 

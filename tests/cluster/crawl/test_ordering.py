@@ -10,12 +10,8 @@ import pytest
 from minicrawl import State
 from minicrawl.cluster.cash_threshold import FEWEST, HEADROOM, NO_THRESHOLD, sketch
 from minicrawl.cluster.records import ShardFacts
-from minicrawl.cluster.shard_crawl import (
-    START_TIMEOUT_S,
-    AdmissionThreshold,
-    RequestRate,
-    StartBarrier,
-)
+from minicrawl.cluster.traffic.admission import AdmissionThreshold
+from minicrawl.cluster.traffic.start_barrier import START_TIMEOUT_S, StartBarrier
 from minicrawl.demo.server import DemoServer
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
@@ -189,15 +185,6 @@ def test_the_age_of_a_crawl_is_that_of_its_oldest_shard_and_is_kept_over_a_resta
     later = StartBarrier(ShardPlace(0, len(ALL)), 7, age_s=60)
     assert later.has_begun
     assert later.age_s(10) == 63
-
-
-def test_the_request_rate_is_that_of_the_last_seconds() -> None:
-    pace = RequestRate(2.0)
-    assert pace.now(0, 10.0) == 0
-    assert pace.now(5, 10.5) == 10
-    assert pace.now(20, 12.0) == 10
-    assert pace.now(20, 13.0) == 6
-    assert pace.now(20, 16.0) == 0
 
 
 def test_no_request_is_sent_before_all_shards_are_there(tmp_path: Path) -> None:

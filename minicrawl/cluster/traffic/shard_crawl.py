@@ -1,89 +1,31 @@
 """Crawl of one shard as part of the whole: begins with the others, tells facts, acts on theirs.
 
 Laws: facts may be old, and no cash depends on them. A shard's crawl ends when the whole crawl is
-over, not when it has spent its own pages or grant: it may get more of both. Clocks are not
-compared: each shard tells the age of the crawl that it knows, and takes over a larger one. So the
-age outlives any shard and any node, and --for ends all of them.
-
-A shard that begins before the others reads poor pages while rich ones wait elsewhere, so all
-begin together. Laws: no shard waits longer than a time limit for absent ones. A shard that hears
-that others have begun begins too: after a move no shard waits for the others, nor they for it.
-
-Afterwards pages below a cash threshold wait while richer pages wait in other shards. Laws: of each
-host, only the pages count that can be requested before the next threshold; so pages that wait for
-their host's delay hold back no others. Without a threshold pages are read as on one machine. The
-orders by cash and by siblings have a threshold; that of siblings compares cash times the factor of
-the group.
+over, not when it has spent its own pages or grant: it may get more of both.
 """
 
 import asyncio
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine
 from math import ceil
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from minicrawl.cluster.cash_threshold import (
-    FEWEST,
-    NO_THRESHOLD,
-    cash_threshold,
-    pages_to_admit,
-    sketch,
-)
 from minicrawl.cluster.channels.outbox import exchange_interval_s
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.traffic.addresses import ShardAddresses
+from minicrawl.cluster.traffic.admission import AdmissionThreshold
 from minicrawl.cluster.traffic.local_shard import LocalShard
 from minicrawl.cluster.traffic.pots import levelling_transfers
+from minicrawl.cluster.traffic.start_barrier import StartBarrier
 from minicrawl.cluster.traffic.traffic import ShardTraffic
 from minicrawl.crawl.events import Reason
-from minicrawl.crawl.progress import ImportanceEstimate
-from minicrawl.frontier.page_table import Frontier
-from minicrawl.model import PageId
-from minicrawl.opic.ledger.channels import ShardPlace
+from minicrawl.crawl.progress import ImportanceEstimate, RecentRate
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.states import State
 
 if TYPE_CHECKING:
     from minicrawl.crawl.loop import Crawler
     from minicrawl.crawl.schedule.orders import ByKey
     from minicrawl.opic.queues.by_group import ByGroup
-
-START_TIMEOUT_S = 15.0
-"""Longest wait for absent shards: a node needs seconds to start all of its shards."""
-
-
-class StartBarrier:
-    """Start barrier, as one shard sees it. Times are of a monotonic clock."""
-
-    def __init__(self, place: ShardPlace, now: float, *, age_s: float = 0.0) -> None:
-        """`age_s` is the age of the crawl if shards have begun before."""
-        self._place, self._latest = place, now + START_TIMEOUT_S
-        self._began_at = now - age_s if age_s else None
-
-    @property
-    def has_begun(self) -> bool:
-        """True if pages may be requested."""
-        return self._began_at is not None
-
-    def hear(self, facts_by_shard: Mapping[int, ShardFacts], now: float) -> None:
-        """Process the facts of all shards, this one included."""
-        is_time = len(facts_by_shard) >= self._place.of or now >= self._latest
-        if self._began_at is None and (
-            is_time or any(facts.pace for facts in facts_by_shard.values())
-        ):
-            self._began_at = now
-        oldest_s = max((facts.age_s for facts in facts_by_shard.values()), default=0.0)
-        if self._began_at is not None:
-            self._began_at = min(self._began_at, now - oldest_s)
-
-    def age_s(self, now: float) -> float:
-        """Return the age of the crawl; 0 before it begins."""
-        return 0.0 if self._began_at is None else now - self._began_at
-
 
 T = TypeVar("T")
 
@@ -105,7 +47,7 @@ class ShardCrawl:
         self._shard, self.exchange = shard, shard.setup.exchange
         self._beginning = StartBarrier(shard.place, shard.began, age_s=shard.setup.age_s)
         self.traffic = ShardTraffic(crawler.context, crawler.parts, shard, self._interval_s)
-        self._pace = RequestRate(shard.setup.tell_s)
+        self._pace = RecentRate(shard.setup.tell_s)
         recorder = crawler.context.recorder
         self._importance = ImportanceEstimate(recorder) if shard.setup.tells_importance else None
         self._is_empty = self._wants_pages = False
@@ -233,7 +175,7 @@ class ShardCrawl:
             waiting=waiting,
             pot=ledger.virtual_page.pot,
             entry=0 if (replica := self._shard.setup.replica) is None else replica.last,
-            pace=self._pace.now(number("requests"), now),
+            pace=round(self._pace.record(number("requests"), now), 3),
             age_s=round(self._beginning.age_s(now), 3),
             wire_bytes=int(number("wire_bytes")),
             abroad=ledger.abroad,
@@ -245,89 +187,3 @@ class ShardCrawl:
             is_idle=self._is_empty and is_safe and not waiting and not core.outbox,
             wants_pages=self._wants_pages,
         )
-
-
-class RequestRate:
-    """Moving average of requests per second."""
-
-    def __init__(self, over_s: float) -> None:
-        self._over_s = over_s
-        self._counts = deque[tuple[float, float]]()
-
-    def now(self, requests: float, now: float) -> float:
-        """Return the current rate, given the total number of requests."""
-        counts = self._counts
-        counts.append((now, requests))
-        while counts[0][0] < now - self._over_s and counts[1][0] <= now - self._over_s:
-            counts.popleft()
-        before, fewer = counts[0]
-        return round((requests - fewer) / (now - before), 3) if now > before else 0
-
-
-_EXAMINED_PER_PAGE = 8
-"""Pages to examine for each page in a sketch: many are of the same hosts."""
-
-PagesSoon = Callable[[int, float], int]
-"""(host, seconds) -> number of pages of the host that can be requested in that time."""
-
-
-class AdmissionThreshold:
-    """Cash threshold from the last facts, and this shard's sketch for the next threshold."""
-
-    def __init__(
-        self, frontier: Frontier, leased: Callable[[], Collection[int]], pages_soon: PagesSoon
-    ) -> None:
-        """`leased` returns the pages in progress, and those to be read after all others."""
-        self._frontier, self._leased, self._pages_soon = frontier, leased, pages_soon
-        self._pages = FEWEST
-        self.key = NO_THRESHOLD
-        self.holds_back = False
-        """True if `admits` refused the last page."""
-        self.has_choice = False
-        """True if more hosts could be asked than there are slots, as of the last sketch."""
-
-    def admits(self, page: PageId) -> bool:
-        (key,) = self._keys(np.array([page], dtype=np.uint32))
-        self.holds_back = bool(key < self.key)
-        return not self.holds_back
-
-    def _keys(self, pages: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Return the keys of unread pages, in atoms."""
-        if (siblings := self._frontier.siblings) is not None:
-            from minicrawl.opic.siblings.values import urgency
-
-            return urgency(siblings, pages).astype(np.int64)
-        return np.frombuffer(self._frontier.ledger.key, dtype=np.int64)[pages]
-
-    def hear(self, shard_facts: Iterable[ShardFacts], within_s: float) -> None:
-        """Compute the threshold for the next `within_s` seconds."""
-        facts = list(shard_facts)
-        self._pages = pages_to_admit(facts, within_s)
-        self.key = cash_threshold([shard.sketch for shard in facts], self._pages)
-        self.holds_back = False
-
-    def sketch(self, within_s: float, slots: int) -> Counter[int]:
-        """Return the sketch of the richest waiting pages that may be requested within this time.
-
-        `slots` is the number of requests that may be in flight.
-        """
-        waits = self._frontier.states() == State.UNREAD
-        waits[list(self._leased())] = False
-        unread = np.flatnonzero(waits).astype(np.uint32)
-        keys = self._keys(unread)
-        # The sketch has only the richest pages. Picking them takes linear time; many may be of one
-        # host, so several times as many are picked as the sketch tells.
-        if (most := _EXAMINED_PER_PAGE * self._pages) < len(keys):
-            best = np.argpartition(-keys, most)[:most]
-            unread, keys = unread[best], keys[best]
-        hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)[unread]
-        distinct_hosts, which = np.unique(hosts, return_inverse=True)
-        counts = np.array(
-            [self._pages_soon(host, within_s) for host in distinct_hosts.tolist()], np.int64
-        )
-        self.has_choice = int(np.count_nonzero(counts)) > slots
-        # Of each host, the richest pages in this number.
-        order = np.lexsort((-keys, hosts))
-        starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))
-        place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
-        return sketch(keys[order[place < counts[which][order]]], self._pages)
