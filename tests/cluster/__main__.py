@@ -14,6 +14,7 @@ python -m tests.cluster --kills 12 --of "kill a server" --apart 12 --pages 10000
 import asyncio
 import sys
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -106,10 +107,12 @@ def _rest(found: Proof) -> Iterator[str]:
     yield row("requests", f"{sum(one.requests for one in judged):,}")
     yield row("pages asked for more than once", f"{sum(one.again for one in judged):,}")
     yield row("at most", f"{max((one.most_often for one in judged), default=0):,} times")
-    shortest = min((one.shortest_s for one in judged), default=0.0)
-    of_two = min((one.shortest_of_two_s for one in judged), default=0.0)
-    yield row("shortest time between two requests to a host, s", f"{shortest:.3f}")
-    yield row("by two nodes, s", f"{of_two:.3f}")
+    for text, name in (
+        ("shortest time between two requests to a host, s", "shortest_s"),
+        ("by two nodes, s", "shortest_of_two_s"),
+    ):
+        shortest = min((getattr(one, name) for one in judged), default=inf)
+        yield row(text, f"{shortest:.3f}" if shortest < inf else "none")
 
 
 if __name__ == "__main__":

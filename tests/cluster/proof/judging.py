@@ -12,6 +12,7 @@ owner    function from a host to its shard
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 from tests.cluster.proof.shelves import Asked
@@ -48,7 +49,7 @@ class Pauses(NamedTuple):
 
 class Judgement(NamedTuple):
     requests: int
-    shortest_s: float  # between two requests to one host
+    shortest_s: float  # between two requests to one host; infinite without any
     shortest_of_two_s: float  # of two nodes
     again: int  # pages that were asked for more than once
     most_often: int
@@ -64,8 +65,8 @@ def judge(asked: Sequence[Asked], upsets: Collection[Upset], delay_s: float) -> 
     again = {url: found for url, found in times.items() if len(found) > 1}
     return Judgement(
         requests=len(asked),
-        shortest_s=min(close, default=0.0),
-        shortest_of_two_s=min(of_two, default=0.0),
+        shortest_s=min(close, default=inf),
+        shortest_of_two_s=min(of_two, default=inf),
         again=len(again),
         most_often=max(map(len, times.values()), default=0),
         wrong=[
