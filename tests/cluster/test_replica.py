@@ -6,6 +6,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from zlib import crc32
 
@@ -172,6 +173,13 @@ def test_a_full_log_gets_room_by_a_snapshot(tmp_path: Path) -> None:
     assert content(again) == before
 
 
+def write_snapshots(node: ShardNode, first: int = 0) -> None:
+    for page in range(first, first + 12):
+        commit_in_time(node.store, document(page, 30_000))
+        while not node.replica.may_checkpoint():
+            time.sleep(0.001)
+
+
 def test_a_bucket_has_the_last_snapshot_and_no_other(
     tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,10 +189,7 @@ def test_a_bucket_has_the_last_snapshot_and_no_other(
     node, limits = None, ReplicaLimits(wal_bytes=60_000, log_bytes=60_000, store_part=1_000)
     for number in range(1, 4):
         node = ShardNode(servers, place, limits, objects=store)
-        for page in range(12):
-            commit_in_time(node.store, document(number * 100 + page, 30_000))
-            while not node.replica.may_checkpoint():
-                time.sleep(0.001)
+        write_snapshots(node, first=number * 100)
         before = node.content
         node.end()
         # A node that was killed between the object and the key that names it.
@@ -223,38 +228,34 @@ class OvertakenReader(FakeEngine):
         return entry
 
 
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that nodes of this process may use as a bucket."""
+    folder = tmp_path / "bucket"
+    folder.mkdir()
+    monkeypatch.setenv("MINICRAWL_OBJECTS", folder.as_uri())
+    return folder
+
+
 def test_a_reader_whose_snapshot_is_replaced_meanwhile_reads_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: Path
 ) -> None:
-    servers, bucket = FakeServers(), tmp_path / "bucket"
-    bucket.mkdir()
-    monkeypatch.setenv("MINICRAWL_OBJECTS", bucket.as_uri())
+    servers = FakeServers()
     node = ShardNode(servers, tmp_path, objects=bucket.as_uri())
 
-    def write() -> None:
-        for page in range(12):
-            commit_in_time(node.store, document(page, 30_000))
-            while not node.replica.may_checkpoint():
-                time.sleep(0.001)
-
-    write()
-    again = tmp_path / "again.db"
-    asyncio.run(restore(OvertakenReader(servers, write), SHARD, again))
+    write_snapshots(node)
+    again, reader = tmp_path / "again.db", OvertakenReader(servers, partial(write_snapshots, node))
+    asyncio.run(restore(reader, SHARD, again))
     assert content(again) == node.content
     node.end()
 
 
 def test_a_snapshot_with_other_bytes_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    servers, bucket = FakeServers(), tmp_path / "bucket"
-    bucket.mkdir()
-    monkeypatch.setenv("MINICRAWL_OBJECTS", bucket.as_uri())
+    servers = FakeServers()
     node = ShardNode(servers, tmp_path, objects=bucket.as_uri())
-    for page in range(12):
-        commit_in_time(node.store, document(page, 30_000))
-        while not node.replica.may_checkpoint():
-            time.sleep(0.001)
+    write_snapshots(node)
     node.end()
     for file in bucket.glob("*/*"):
         file.write_bytes(file.read_bytes()[:-1] + b"?")
