@@ -17,6 +17,7 @@ from minicrawl.opic.ledger.ledger import Ledger
 from minicrawl.store.records import StepRow, StoreTerms
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host
+from tests.cluster.shards.audit import Statement, statement_of
 from tests.stores import HandCrawl, urls_of
 
 
@@ -41,6 +42,9 @@ class HandShard(HandCrawl):
     @property
     def ledger(self) -> Ledger:
         return self.frontier.ledger
+
+    def statement(self) -> Statement:
+        return statement_of(self.ledger, self.shard.channels)
 
     def url(self, page: int) -> str:
         return self._urls[page]

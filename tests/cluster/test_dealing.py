@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl.archive.reader import ArchiveReader, verify
-from minicrawl.cluster.channels.audit import missing
 from minicrawl.cluster.gathering.dealing import deal, parts_of
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.report.integrity.audit import audit
@@ -23,6 +22,7 @@ from minicrawl.web.urls import PICTURES
 from tests.archive.archives import bodies, confirmed, failed, kept, written
 from tests.cluster.crawl.crawling import statements_of
 from tests.cluster.hand_shards import HandCluster, owner_of
+from tests.cluster.shards.audit import missing
 from tests.cluster.test_gathering import (
     HERE,
     MOMENT,

@@ -308,6 +308,22 @@ def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_p
     assert not (tmp_path / "all.db").exists()
 
 
+@pytest.mark.parametrize("atoms", [-1, 1])
+def test_cash_that_no_shard_has_is_an_error(atoms: int, hand: HandCluster, tmp_path: Path) -> None:
+    hand.seeds([HERE, THERE])
+    hand.of(HERE).read(HERE, [THERE])
+    hand.send_all()
+    sender = hand.of(HERE)
+    sender.ledger.abroad += atoms
+    sender.ledger.virtual_page.pot -= atoms
+    assert sender.ledger.missing() == 0
+    hand.commit()
+    sender.checkpoint()
+    with pytest.raises(StoreError, match="of cash missing over all shards"):
+        gather_stores(hand.paths, tmp_path / "all.db")
+    assert not (tmp_path / "all.db").exists()
+
+
 def test_a_url_that_two_shards_own_is_an_error(tmp_path: Path) -> None:
     with ExitStack() as stack:
         hand = HandCluster(tmp_path, 2, stack)

@@ -26,6 +26,5 @@ follows from the ledger: a foreign page waits in it if it holds cash or has neve
 
 batches   what a batch may have
 outbox    which pages the next batch takes, when it is due, and which batches are sent again
-audit     proof that all shards together have lost no atom
 shard     ledger, channels and outbox of one shard, as a fold over its log
 """

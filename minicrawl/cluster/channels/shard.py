@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from minicrawl.cluster.channels.audit import Statement, statement_of
 from minicrawl.cluster.channels.batches import MOST_URL_BYTES, TransferBatch
 from minicrawl.cluster.channels.outbox import Outbox, Posting
 from minicrawl.cluster.records import MOST_HOPS, RecordError, Transfer
@@ -118,6 +117,3 @@ class Shard:
             else:
                 self._hops[end] = max(self._hops.get(end, 0), transfer.hops + 1)
         return [*broken, receipt]
-
-    def statement(self) -> Statement:
-        return statement_of(self.number, self.books.ledger, self.channels)

@@ -97,7 +97,7 @@ def _merged(
     posted = {
         (sender, shard.store.number): end.number
         for shard in shards
-        for sender, end in shard.statement.received.items()
+        for sender, end in shard.channels.received.items()
     }
     for shard in shards:
         for receiver, batches in shard.sent.items():

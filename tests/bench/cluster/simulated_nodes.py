@@ -15,12 +15,12 @@ from itertools import accumulate
 from math import inf
 
 from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
-from minicrawl.cluster.channels import audit
 from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.records import ShardFacts
 from minicrawl.cluster.traffic.pots import levelling_transfers
 from tests.bench.cluster.simulated_shard import CrawledShard
+from tests.cluster.shards.audit import faults, statement_of
 
 HEADROOM = 2
 """Pages above the threshold, in multiples of the pages that all nodes can read until the next one.
@@ -92,8 +92,8 @@ class ShardedCrawl:
         """Read up to `budget` pages; return them in the order of reading."""
         while len(self.fetched) < budget and self._tick(budget):
             self.traffic.ticks += 1
-        statements = [shard.shard.statement() for shard in self.shards]
-        if wrong := list(audit.faults(statements, self._sent_until)):
+        statements = [statement_of(shard.ledger, shard.shard.channels) for shard in self.shards]
+        if wrong := list(faults(statements, self._sent_until)):
             raise AssertionError("; ".join(wrong))
         return self.fetched
 

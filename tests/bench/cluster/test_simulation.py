@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from minicrawl.cluster.channels import audit
 from minicrawl.crawl.schedule.orders import ORDERS
 from minicrawl.lab.exploration import Exploration, fetched
 from minicrawl.lab.importance_curves import Crawls, draw_seeds
@@ -18,6 +17,7 @@ from tests.bench.cluster.estimated_traffic import (
 )
 from tests.bench.cluster.simulated_nodes import ShardedCrawl, SimulatedNodes
 from tests.bench.cluster.simulated_shard import owners
+from tests.cluster.shards.audit import missing, statement_of, under_way
 
 EDGE = 0.15
 CHAIN = [[1], [2], [3], []]
@@ -67,8 +67,8 @@ def test_every_page_is_read_once_and_no_atom_is_lost(headroom: int, wait: int) -
     crawl.start(draw_seeds(web, 1, 0), 100)
     fetched = crawl.fetch(10_000)
     assert len(fetched) == len(set(fetched)) > 300
-    statements = [shard.shard.statement() for shard in crawl.shards]
-    assert audit.missing(statements) == audit.under_way(statements) == 0
+    statements = [statement_of(shard.ledger, shard.shard.channels) for shard in crawl.shards]
+    assert missing(statements) == under_way(statements) == 0
     own = sum(shard.ledger.own for shard in crawl.shards)
     assert own == len(fetched)
     for shard in crawl.shards:

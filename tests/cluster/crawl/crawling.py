@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from minicrawl import Crawl, Reason, Settings, State
-from minicrawl.cluster.channels.audit import Statement, statement_of
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.conclusions import fetched_together, has_ended
 from minicrawl.cluster.records import ShardFacts
@@ -22,6 +21,7 @@ from minicrawl.report.snapshot import unproven
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
 from tests.cluster.fake_engine import FakeEngine, FakeServers
+from tests.cluster.shards.audit import Statement, statement_of
 from tests.limits import settings_of
 
 QUICK = Posting(transfers=50, wait_s=0.02, again_s=0.2)
@@ -124,9 +124,9 @@ def frontier_of(store: Path) -> Iterator[tuple[Frontier, list[str]]]:
 
 def statements_of(stores: Sequence[Path]) -> list[Statement]:
     found = []
-    for shard, store in enumerate(stores):
+    for store in stores:
         with frontier_of(store) as (frontier, _):
-            found.append(statement_of(shard, frontier.ledger, frontier.channels or Channels()))
+            found.append(statement_of(frontier.ledger, frontier.channels or Channels()))
     return found
 
 

@@ -12,7 +12,6 @@ import pytest
 import zstandard
 
 from minicrawl import Crawl, Event, Reason, State, Warned
-from minicrawl.cluster.channels.audit import faults, under_way
 from minicrawl.cluster.conclusions import gathered_together
 from minicrawl.cluster.traffic.exchange import BATCH_PREFIX
 from minicrawl.cluster.traffic.local_shard import ClusterShard
@@ -34,6 +33,7 @@ from tests.cluster.crawl.crawling import (
 )
 from tests.cluster.crawl.web import CircleWeb, LittleWeb
 from tests.cluster.fake_engine import FakeEngine
+from tests.cluster.shards.audit import faults, under_way
 
 SHARDS = 3
 

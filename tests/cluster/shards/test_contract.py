@@ -10,7 +10,6 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from minicrawl import State
-from minicrawl.cluster.channels.audit import Statement, faults, under_way
 from minicrawl.cluster.channels.batches import TransferBatch
 from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.records import MOST_HOPS
@@ -19,6 +18,7 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.store import tables
 from tests.cluster.hand_shards import HandCluster, HandShard, owner_of
 from tests.cluster.moving_shard import MEMORY
+from tests.cluster.shards.audit import Statement, faults, under_way
 
 SHARDS = 3
 URLS = [f"http://s{number % 5}.example/{number}" for number in range(15)]
@@ -143,7 +143,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         after = self.shards[number]
         assert after.ledger.totals == before.ledger.totals
         assert after.ledger.key == before.ledger.key
-        assert after.shard.statement() == before.shard.statement()
+        assert after.statement() == before.statement()
         before_due, after_due = (sorted(one.shard.outbox.due(EVER)) for one in (before, after))
         assert after_due == before_due
 
@@ -193,7 +193,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         self.stack.close()
 
     def _statements(self) -> list[Statement]:
-        return [shard.shard.statement() for shard in self.shards]
+        return [shard.statement() for shard in self.shards]
 
     def _sent_until(self, sender: int, receiver: int, number: int) -> int:
         """Return the atoms that a log says were sent in the batches up to this number."""

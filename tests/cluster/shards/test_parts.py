@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from hypothesis import given, strategies as st
 
 from minicrawl import State
 from minicrawl.cluster.cash_threshold import NO_THRESHOLD, cash_threshold, sketch
-from minicrawl.cluster.channels.audit import Statement, faults
 from minicrawl.cluster.channels.batches import MOST_BYTES, MOST_TRANSFERS, TransferBatch
 from minicrawl.cluster.channels.outbox import (
     AGE_PART,
@@ -224,51 +222,6 @@ def test_a_received_batch_counts_at_the_end_of_its_channel() -> None:
     channels = Channels()
     channels.apply(sent(1, 5)._replace(kind=StepKind.RECEIVE))
     assert channels.received == {1: ChannelEnd(1, 7)}
-
-
-def told(shard: int, held: int, **ends: dict[int, ChannelEnd]) -> Statement:
-    nothing: dict[str, dict[int, ChannelEnd]] = {"sent": {}, "received": {}}
-    return Statement(shard=shard, minted=100, held=held, **(nothing | ends))
-
-
-def by_number(_sender: int, _receiver: int, number: int) -> int:
-    return 10 * number
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "why"),
-    [
-        (told(0, 99), told(1, 100), "1 atoms of cash are missing"),
-        (
-            told(0, 90, sent={1: ChannelEnd(1, 10)}),
-            told(1, 120, received={0: ChannelEnd(2, 20)}),
-            "from shard 0 to shard 1, 2 batches were posted of 1 sent",
-        ),
-        (
-            told(0, 90, sent={1: ChannelEnd(1, 10)}),
-            told(1, 111, received={0: ChannelEnd(1, 11)}),
-            "11 atoms were posted of 10 in the same batches",
-        ),
-        (
-            told(0, 100),
-            told(1, 110, received={0: ChannelEnd(1, 10)}),
-            "1 batches were posted of 0 sent",
-        ),
-    ],
-)
-def test_the_audit_reports_the_fault(one: Statement, other: Statement, why: str) -> None:
-    (found,) = faults([one, other], by_number)
-    assert why in found
-
-
-def test_a_receiver_may_be_ahead_of_an_older_statement_of_its_sender() -> None:
-    one, other = (
-        told(0, 90, sent={1: ChannelEnd(1, 10)}),
-        told(1, 120, received={0: ChannelEnd(2, 20)}),
-    )
-    assert list(faults([one, other], by_number, ahead={(0, 1)})) == []
-    (lost,) = faults([one, replace(other, held=119)], by_number, ahead={(0, 1)})
-    assert lost == "1 atoms of cash are missing over all shards"
 
 
 def holding(atoms: int, waiting: int) -> ShardFacts:
