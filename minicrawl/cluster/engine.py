@@ -105,8 +105,8 @@ class KeyValues(Protocol):
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
         """Return all keys with this prefix, sorted by name."""
 
-    def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
-        """Yield the keys with this prefix, then None, then each change, for ever.
+    def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry, None]:
+        """Yield the keys with this prefix, deleted ones too, and then each change, for ever.
 
         Of changes in quick succession only the last one may come. Close it with `aclose`.
         """

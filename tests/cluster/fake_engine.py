@@ -245,8 +245,8 @@ class FakeEngine:
             present = [self._present(key) for key in sorted(self.servers.values)]
         return [one for one in present if one is not None and one.key.startswith(prefix)]
 
-    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
-        seen, is_first = 0, True
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry, None]:
+        seen = 0
         while not self.closed:
             changed = self.servers.waiters.join()
             with self.servers.lock:
@@ -254,11 +254,7 @@ class FakeEngine:
             for one in found:
                 if one.revision > seen and one.key.startswith(prefix):
                     seen = one.revision
-                    if one.value is not None or not is_first:
-                        yield one
-            if is_first:
-                yield None
-            is_first = False
+                    yield one
             await changed
 
     def _present(self, key: str) -> KeyEntry | None:

@@ -55,15 +55,19 @@ class NatsKeys(NatsPart):
             await self._store(key, b"", {_OPERATION: "DEL"})
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
-        subjects, entries = sorted(await self._subjects_now(prefix)), list[KeyEntry]()
+        answer = await self._jetstream.api(
+            f"STREAM.INFO.{self._bucket.stream}", {"subjects_filter": self._subjects(prefix)}
+        )
+        subjects, entries = sorted(answer["state"].get("subjects") or ()), list[KeyEntry]()
         for begin in range(0, len(subjects), AT_ONCE):
             part = subjects[begin : begin + AT_ONCE]
             queries = (self._find({"last_by_subj": subject}) for subject in part)
             entries += filter(None, await asyncio.gather(*queries))
         return [entry for entry in entries if entry.value is not None]
 
-    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry, None]:
         changed, revision, said = asyncio.Event(), 0, 0
+        most: int | None = None
 
         async def wake(_message: Msg) -> None:
             nonlocal said
@@ -74,17 +78,10 @@ class NatsKeys(NatsPart):
         looks_at = now() + _LOOKS_EVERY_S
         changes = await self._jetstream.client.subscribe(self._subjects(prefix), cb=wake)
         try:
-            # Keys may change faster than a distant node reads them, so there may be no end.
-            unseen = await self._subjects_now(prefix)
-            async for entry in self._changes_after(revision, prefix):
-                revision = entry.revision
-                if entry.value is not None:
-                    yield entry
-                unseen.discard(self._bucket.subject(entry.key))
-                if not unseen:
-                    break
-            yield None
             while True:
+                async for entry in self._changes_after(revision, prefix, most):
+                    revision = entry.revision
+                    yield entry
                 with suppress(TimeoutError):
                     # `wait_for` may swallow a cancellation
                     async with asyncio.timeout(_LOOKS_EVERY_S):
@@ -95,15 +92,12 @@ class NatsKeys(NatsPart):
                 if is_time:
                     looks_at = now() + _LOOKS_EVERY_S
                 most, said = None if is_time else said, 0
-                async for entry in self._changes_after(revision, prefix, most):
-                    revision = entry.revision
-                    yield entry
         finally:
             with suppress(Error):  # the connection is closed
                 await changes.unsubscribe()
 
     async def _changes_after(
-        self, revision: int, prefix: str, most: int | None = None
+        self, revision: int, prefix: str, most: int | None
     ) -> AsyncGenerator[KeyEntry, None]:
         """Yield keys and deletion markers with later revisions, in order, at most `most`.
 
@@ -123,12 +117,6 @@ class NatsKeys(NatsPart):
                     yield entry
             is_dense = before - left == len(numbers)
             at_once = min(2 * at_once, AT_ONCE) if is_dense else 1
-
-    async def _subjects_now(self, prefix: str) -> set[str]:
-        """Return the subjects of all keys and deletion markers with this prefix."""
-        query = {"subjects_filter": self._subjects(prefix)}
-        answer = await self._jetstream.api(f"STREAM.INFO.{self._bucket.stream}", query)
-        return set(answer["state"].get("subjects") or ())
 
     def _subjects(self, prefix: str) -> str:
         if prefix and not prefix.endswith("."):

@@ -27,24 +27,11 @@ async def until_answered(ask: Callable[[], Awaitable[T]]) -> T:
 
 async def follow(engine: KeyValues, prefix: str, hear: Hear) -> None:
     """Call `hear` for all keys with this prefix and their changes, for ever."""
-    known: set[str] = set()
     while True:
-        listed: set[str] | None = set()
         with suppress(EngineUnavailable):
             async with aclosing(engine.watch(prefix)) as changes:
                 async for entry in changes:
-                    if entry is None:
-                        # Known keys that the first listing lacks were deleted while the engine
-                        # could not be reached.
-                        for gone in known - (listed or set()):
-                            hear(KeyEntry(gone, None, 0))
-                        known &= listed or set()
-                        listed = None
-                        continue
                     hear(entry)
-                    if listed is not None:
-                        listed.add(entry.key)
-                    (known.discard if entry.value is None else known.add)(entry.key)
         await asyncio.sleep(_AGAIN_S)
 
 

@@ -130,12 +130,9 @@ class ClusterView:
         return min(self.known_to.values()) > before
 
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
-        """Process a lease; ignore one that is older than the known one.
-
-        Revision 0 belongs to a key that is gone.
-        """
+        """Process a lease, unless it is older than the known one; None if the key was deleted."""
         before = self.leases.get(shard)
-        if before is not None and before.revision >= revision > 0:
+        if before is not None and before.revision >= revision:
             return
         if record is None:
             self.leases.pop(shard, None)

@@ -77,7 +77,7 @@ def test_an_older_revision_of_a_lease_is_ignored() -> None:
 
 def test_a_deleted_lease_frees_its_shard() -> None:
     seen = view("a", "b", held="bbbb")
-    seen.hear_lease(1, None, 0)
+    seen.hear_lease(1, None, 2)
     assert plan(seen, me("a"), (), 0).take == [1]
 
 

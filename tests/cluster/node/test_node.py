@@ -82,7 +82,7 @@ class LaggingEngine(FakeEngine):
 
 
 class DenyingEngine(FakeEngine):
-    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry | None, None]:
+    async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry, None]:
         raise EngineError(f"watching {prefix} is denied")
         yield
 
