@@ -31,7 +31,7 @@ from minicrawl.report.links.verdicts import NOT_CHECKED, checked_files, verdict_
 from minicrawl.report.selected_pages import hosts_named
 from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.states import READ_STATES, LinkVerdict, State
-from minicrawl.store import page_columns, questions, request_log
+from minicrawl.store import page_columns, questions, request_log, step_log
 from minicrawl.store.derived.checks import FindingRow, all_checks, all_findings
 from minicrawl.store.derived.facts import listed_in_blocks
 from minicrawl.web.sitemaps.sitemap import moment_of
@@ -229,7 +229,7 @@ class AuditedSite:
     @cached_property
     def seeds(self) -> list[int]:
         """Pages that the user started from."""
-        return questions.seeds(self.seen.connection)
+        return step_log.seeds(self.seen.connection)
 
     @cached_property
     def is_end(self) -> Mask:

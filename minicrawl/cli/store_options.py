@@ -115,7 +115,7 @@ def reporting_damaged_store(store: Path) -> Iterator[None]:
     A damaged value can make any code fail in any way, so the store is audited after such an error.
     Without damage, the error is a bug in minicrawl and is raised unchanged.
     """
-    from minicrawl.store.trouble import translating_sqlite_errors
+    from minicrawl.store.disk.trouble import translating_sqlite_errors
 
     try:
         with translating_sqlite_errors(store):

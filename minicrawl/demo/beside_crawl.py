@@ -44,8 +44,8 @@ class Demo(Companion):
 
 def _is_of_a_demo(store: Path) -> bool:
     from minicrawl.store import tables
+    from minicrawl.store.disk.trouble import reporting_damage
     from minicrawl.store.reader import reading
-    from minicrawl.store.trouble import reporting_damage
 
     with suppress(MissingStoreError), reading(store) as connection, reporting_damage(store):
         command = tables.counters(connection).get(tables.COMMAND)

@@ -38,7 +38,7 @@ from minicrawl.opic.importance.rank_mass import RankMass
 from minicrawl.opic.ledger.books import Books, Spending, StepKind
 from minicrawl.opic.ledger.money import exact_edge
 from minicrawl.states import READ_STATES, READABLE, State
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, questions, step_log, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import (
     FLOWED,
@@ -128,7 +128,7 @@ def cash_flow(
     is_forward = np.zeros(len(frontier), dtype=np.bool_)
     is_forward[list(frontier.books.forwards)] = True
     builder = FlowBuilder(exact_edge(frontier.small_edge))
-    for block in questions.spendings(connection):
+    for block in step_log.spendings(connection):
         if not goes_on():
             return None
         current = block.only(spent[block.pages] == block.seqs)
@@ -137,7 +137,7 @@ def cash_flow(
 
 
 def _add(
-    builder: FlowBuilder, block: questions.Spendings, books: Books, is_forward: NDArray[np.bool_]
+    builder: FlowBuilder, block: step_log.Spendings, books: Books, is_forward: NDArray[np.bool_]
 ) -> None:
     """Add a block of spendings.
 
@@ -159,7 +159,7 @@ def _add(
     _add_each(builder, custom, books)
 
 
-def _add_each(builder: FlowBuilder, block: questions.Spendings, books: Books) -> None:
+def _add_each(builder: FlowBuilder, block: step_log.Spendings, books: Books) -> None:
     for page, blob in zip(block.pages.tolist(), block.blobs, strict=True):
         builder.spend(page, books.without_detours(page, unpack(blob)))
 
@@ -262,7 +262,7 @@ def _turns(connection: Connection, after: int) -> Iterator[tuple[int, int, Spend
 
     The ranks include links of such pages already, usually the same ones.
     """
-    for block in questions.spendings(connection, after):
+    for block in step_log.spendings(connection, after):
         documents = questions.documents(connection, block.pages.tolist())
         again = {document.page for document in documents if document.checks}
         for kind, page, blob in zip(

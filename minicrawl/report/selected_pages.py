@@ -18,7 +18,7 @@ from minicrawl.report.snapshot import LABELS, Pages, Snapshot, host_name, places
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import questions, request_log, tables
 from minicrawl.store.derived.ranks import OPIC
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.wording import iso
 
 

@@ -32,9 +32,9 @@ from minicrawl.report.near_duplicates import (
 from minicrawl.states import READ_STATES, State
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.ranks import RankRow, guaranteed
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.urls import Location, canonical_seed, host_of, location, split
 from minicrawl.wording import visible
 

@@ -12,7 +12,7 @@ from minicrawl.report.saved_ranks import rank_of
 from minicrawl.report.snapshot import Snapshot, host_name, places_of_largest
 from minicrawl.states import State
 from minicrawl.store import questions
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.disk.trouble import reporting_damage
 
 _PAGES_AT_ONCE = 20_000
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.store.disk.trouble import translating_sqlite_errors
 from minicrawl.store.reader import connect
 from minicrawl.store.schema import check_version
 from minicrawl.store.tables import Connection, meta, terms
-from minicrawl.store.trouble import translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter
 
 MERGED = "merged"

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from minicrawl.errors import MissingStoreError, UsageError
 from minicrawl.own_files import refuse_links
+from minicrawl.store.disk.trouble import translating_sqlite_errors
 from minicrawl.store.schema import VERSION, check_version
-from minicrawl.store.trouble import translating_sqlite_errors
 
 
 def real_path(path: Path) -> Path:

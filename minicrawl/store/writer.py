@@ -42,11 +42,11 @@ from minicrawl.errors import NoRoom, StoreError, UsageError
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.store import tables
 from minicrawl.store.disk.lock import StoreLock
+from minicrawl.store.disk.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.reader import LOG, file_beside, reading, real_path
 from minicrawl.store.records import MAY_DIFFER, Batch, Checkpoint, StoreTerms
 from minicrawl.store.schema import prepare
 from minicrawl.store.stored_links import pack
-from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.written_links import Pieces, blank_written
 from minicrawl.web.takedowns import Takedowns
 from minicrawl.web.urls import split

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from minicrawl.errors import MissingStoreError, StoreError, UsageError
-from minicrawl.store import questions, request_log, tables
+from minicrawl.store import questions, request_log, step_log, tables
 from minicrawl.store.disk import integrity
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, HostRow
@@ -110,7 +110,7 @@ def test_questions_about_pages_are_answered(filled: Path) -> None:
 
 def test_only_the_first_seeds_are_named_and_all_are_counted(filled: Path) -> None:
     with reading(filled) as connection:
-        assert questions.first_seeds(connection, 1) == ([A], 2)
+        assert step_log.first_seeds(connection, 1) == ([A], 2)
 
 
 def test_pages_are_ordered_by_their_first_reading(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_words_of_a_title_are_found_in_any_case(filled: Path) -> None:
 
 def test_a_page_that_failed_had_a_turn(filled: Path) -> None:
     with reading(filled) as connection:
-        seqs, pages = questions.turns(connection)
+        seqs, pages = step_log.turns(connection)
     assert (seqs.tolist(), pages.tolist()) == ([3, 4, 5, 6], [0, 1, 2, 5])
 
 

@@ -17,10 +17,11 @@ from minicrawl.errors import DamagedStore, NoRoom, StoreError, UsageError
 from minicrawl.model import KeptAnswer
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
-from minicrawl.store import tables, trouble
+from minicrawl.store import tables
+from minicrawl.store.disk import trouble
+from minicrawl.store.disk.trouble import translating_derived_errors, translating_sqlite_errors
 from minicrawl.store.reader import LOG, file_beside, reading
 from minicrawl.store.records import Batch, Checkpoint, HostRow, StepRow, StoreTerms, UrlRow
-from minicrawl.store.trouble import translating_derived_errors, translating_sqlite_errors
 from minicrawl.store.writer import StoreWriter, write_rows
 from tests.cluster.documents import document, documents
 from tests.stores import HandCrawl, filled_store

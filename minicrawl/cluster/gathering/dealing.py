@@ -44,12 +44,12 @@ from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.ports import Progress, unreported
 from minicrawl.states import State
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, step_log, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.merging import drafting_store
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch, HostRow, StoreTerms
 from minicrawl.store.stored_links import unpack, unpack_plain
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
 from minicrawl.web.urls import origin, pictured
 
@@ -158,7 +158,7 @@ class DealtShard:
         spent = np.where(is_own, whole.spent, 0)
         self.inlinks: Small = np.zeros(len(spent), dtype=np.uint32)
         unpaid = np.zeros(len(spent), dtype=np.bool_)
-        for block in questions.spendings(self.store.connection):
+        for block in step_log.spendings(self.store.connection):
             plain, custom = block.only(spent[block.pages] == block.seqs).split()
             if plain.blobs:
                 np.add.at(self.inlinks, unpack_plain(plain.blobs)[1], 1)

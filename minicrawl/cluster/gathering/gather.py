@@ -25,9 +25,9 @@ from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
 from minicrawl.store import tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.merging import drafting_store, mark
 from minicrawl.store.records import Batch, ChannelEnds, Checkpoint, StoreTerms
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
 from minicrawl.wording import counted
 

@@ -28,11 +28,11 @@ from minicrawl.crawl.start.opening import FIRST_SEEDS
 from minicrawl.errors import StoreError
 from minicrawl.ports import Progress, part
 from minicrawl.store import page_columns, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.merging import UrlColumns, add_merged, url_columns
 from minicrawl.store.questions import originals
 from minicrawl.store.records import Batch, DocumentRow, FetchRow, UrlRow
 from minicrawl.store.request_log import fetch_rows
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
 
 Row = TypeVar("Row")

@@ -26,9 +26,9 @@ from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import FOREIGN, READ
 from minicrawl.report.snapshot import inlinks, last_spent, load
 from minicrawl.store import page_columns, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
 _NAMED = 10

@@ -17,12 +17,12 @@ from minicrawl.cluster.gathering.shard_stores import AT, PageSource
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.ports import Progress
 from minicrawl.states import READ_STATES, State
-from minicrawl.store import questions, tables
+from minicrawl.store import step_log, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.merging import PackedStep, add_merged, asked_at
-from minicrawl.store.questions import all_endowments
 from minicrawl.store.records import Batch, WrittenRow, check_of
+from minicrawl.store.step_log import all_endowments
 from minicrawl.store.stored_links import has_self_link, pack, pack_plain, unpack, unpack_plain
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
 from minicrawl.store.written_links import WrittenLinks
 from minicrawl.web.html.written_links import BETWEEN_ENTRIES
@@ -78,7 +78,7 @@ class ShardTurns:
             yield self._turn(page, StepKind.VISIT if is_read else StepKind.DEAD_END, None)
 
     def _with_links(self) -> Iterator[GatheredTurn]:
-        for block in questions.spendings(self._connection):
+        for block in step_log.spendings(self._connection):
             current = block.only(self._spent[block.pages] == block.seqs)
             plain, custom = current.split()
             if len(self._written):
@@ -87,7 +87,7 @@ class ShardTurns:
                 turns = [*self._in_bulk(plain), *self._one_by_one(custom)]
             yield from sorted(turns, key=AT)
 
-    def _in_bulk(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
+    def _in_bulk(self, block: step_log.Spendings) -> Iterator[GatheredTurn]:
         """Yield turns whose links all weigh the same, which most do, by bulk operations."""
         if not block.blobs:
             return
@@ -99,7 +99,7 @@ class ShardTurns:
         for page, kind, blob in zip(block.pages.tolist(), block.kinds.tolist(), blobs, strict=True):
             yield self._turn(page, kind, blob)
 
-    def _one_by_one(self, block: questions.Spendings) -> Iterator[GatheredTurn]:
+    def _one_by_one(self, block: step_log.Spendings) -> Iterator[GatheredTurn]:
         for page, kind, blob in zip(
             block.pages.tolist(), block.kinds.tolist(), block.blobs, strict=True
         ):

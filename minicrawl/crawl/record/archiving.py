@@ -30,7 +30,7 @@ from minicrawl.config.values.kinds import warc_place
 from minicrawl.crawl.events import Listener, Noted, Warned, nobody_listens
 from minicrawl.crawl.record.moving import FileMover, finished_files
 from minicrawl.errors import UsageError
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, step_log, tables
 from minicrawl.store.disk.files import bytes_of, stores_aside
 from minicrawl.store.disk.lock import StoreLock
 from minicrawl.store.reader import (
@@ -143,7 +143,7 @@ def open_warcs(
 def _facts(connection: tables.Connection) -> Mapping[str, str]:
     from minicrawl.archive.warc.writer import MOST_SEEDS, crawl_facts
 
-    return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
+    return crawl_facts(tables.settings(connection), *step_log.first_seeds(connection, MOST_SEEDS))
 
 
 def open_archive(

@@ -25,11 +25,11 @@ from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.model import OwnRequest, PageId
 from minicrawl.opic.ledger.books import Spending
 from minicrawl.states import State
-from minicrawl.store import page_columns, questions, request_log, tables
+from minicrawl.store import page_columns, request_log, step_log, tables
 from minicrawl.store.page_columns import Numbers
-from minicrawl.store.questions import Spendings
 from minicrawl.store.reader import connect
 from minicrawl.store.records import DocumentRow
+from minicrawl.store.step_log import Spendings
 
 Homes = dict[int, tuple[int, str]]
 """Host and path of each page."""
@@ -147,7 +147,7 @@ class StoredPages:
         """Yield the last spending of each page, if it is committed."""
         saved = page_columns.whole(self._reader, "frontier", "spent")
         last = self.frontier.spendings.of_all(len(self.frontier), saved)
-        for block in questions.spendings(self._reader):
+        for block in step_log.spendings(self._reader):
             yield block.only(last[block.pages] == block.seqs)
 
 

@@ -33,9 +33,9 @@ from minicrawl.ports import Progress, unreported
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import copy_store
 from minicrawl.web.urls import host_of
 

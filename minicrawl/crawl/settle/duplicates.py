@@ -26,7 +26,7 @@ from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.states import State
-from minicrawl.store.questions import Spendings
+from minicrawl.store.step_log import Spendings
 from minicrawl.store.stored_links import is_plain, unpack, unpack_plain
 
 MOST_COPIES = 1 << 16

@@ -21,9 +21,9 @@ from minicrawl.errors import UsageError
 from minicrawl.frontier.loading import contradictions, load_frontier, verify
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.store import tables
+from minicrawl.store.disk.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.reader import connect
 from minicrawl.store.records import StoreTerms
-from minicrawl.store.trouble import reporting_damage, translating_sqlite_errors
 from minicrawl.store.writer import SAFE, StoreWriter
 from minicrawl.web.urls import ResolvedUrl
 

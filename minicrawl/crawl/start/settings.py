@@ -10,9 +10,9 @@ from minicrawl.config.table import TABLE
 from minicrawl.config.writing import as_kept
 from minicrawl.errors import MissingStoreError, UsageError
 from minicrawl.store import tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading, real_path
 from minicrawl.store.records import Batch, StoreTerms
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter
 
 _OF_A_RUN = tuple(

@@ -25,8 +25,8 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
 from minicrawl.report.snapshot import Snapshot, places_of_largest
 from minicrawl.store import questions, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import search_folder
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.web.words import words_of
 from minicrawl.wording import counted
 

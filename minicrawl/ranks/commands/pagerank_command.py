@@ -40,7 +40,7 @@ from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.source import Source
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.ranks import keep_topics
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.web.responses.headers import http_date
 from minicrawl.wording import visible
 

@@ -23,7 +23,7 @@ from minicrawl.report.archived.usage import PermittedPages, UsageOfPages
 from minicrawl.report.selected_pages import Block, ExportRow, PageSelection, blocks, rows_of
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.states import State
-from minicrawl.store import questions, tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.reader import EARLIER, file_beside
 from minicrawl.web.html.references import references
 from minicrawl.web.scope import pattern_of
@@ -117,7 +117,7 @@ def facts_of(snapshot: Snapshot) -> Mapping[str, str]:
     from minicrawl.archive.warc.writer import MOST_SEEDS, crawl_facts
 
     connection = snapshot.connection
-    return crawl_facts(tables.settings(connection), *questions.first_seeds(connection, MOST_SEEDS))
+    return crawl_facts(tables.settings(connection), *step_log.first_seeds(connection, MOST_SEEDS))
 
 
 def keys_of_type(archive: ArchiveReader, media_type: str) -> set[int]:

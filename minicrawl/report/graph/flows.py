@@ -24,10 +24,10 @@ from minicrawl.opic.ledger.money import PARTS
 from minicrawl.ports import Progress
 from minicrawl.report.snapshot import Numbers, Snapshot
 from minicrawl.states import State
-from minicrawl.store import questions
-from minicrawl.store.questions import Spendings
+from minicrawl.store import step_log
+from minicrawl.store.disk.trouble import reporting_damage
+from minicrawl.store.step_log import Spendings
 from minicrawl.store.stored_links import unpack, unpack_plain, unpack_written
-from minicrawl.store.trouble import reporting_damage
 
 
 class CashFlows(NamedTuple):
@@ -58,7 +58,7 @@ def flows(
             blocks = _current(snapshot, 0, progress)
         else:
             last = snapshot.last_spent[np.unique(givers)].tolist()
-            blocks = questions.spendings(snapshot.connection, seqs=last)
+            blocks = step_log.spendings(snapshot.connection, seqs=last)
         for block in blocks:
             for links in _flows_of(block, snapshot.frontier.small_edge):
                 led = links._replace(ends=ends[links.ends])
@@ -160,7 +160,7 @@ def _current(snapshot: Snapshot, after: int, progress: Progress) -> Iterator[Spe
     # current links.
     last = snapshot.last_spent
     givers, done = int(np.count_nonzero(last > after)), 0
-    for block in questions.spendings(snapshot.connection, after):
+    for block in step_log.spendings(snapshot.connection, after):
         newest = block.only(last[block.pages] == block.seqs)
         yield newest
         done += len(newest.pages)

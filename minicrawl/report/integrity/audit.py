@@ -31,11 +31,11 @@ from minicrawl.report.snapshot import inlinks, last_spent, unproven
 from minicrawl.states import STANDS_FOR_ANOTHER, State
 from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.disk import integrity
+from minicrawl.store.disk.trouble import NONSENSE
 from minicrawl.store.merging import merged_until
 from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.stored_links import unpack
-from minicrawl.store.trouble import NONSENSE
 from minicrawl.store.written_links import wrong_blocks
 from minicrawl.web.sites import site
 from minicrawl.web.urls import host_of

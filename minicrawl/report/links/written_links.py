@@ -30,7 +30,7 @@ from minicrawl.report.snapshot import (
 )
 from minicrawl.states import State
 from minicrawl.store import questions, tables
-from minicrawl.store.trouble import reporting_damage
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.written_links import WrittenLinks
 from minicrawl.web.html.references import Reference, ReferenceReader, References
 from minicrawl.web.urls import resolve, split

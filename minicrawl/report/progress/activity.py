@@ -13,9 +13,9 @@ import numpy as np
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.states import State
 from minicrawl.store import questions, request_log
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading
 from minicrawl.store.request_log import LoggedRequest
-from minicrawl.store.trouble import reporting_damage
 
 WIDTH_S = 1.0
 MOST_SPANS = 1200

@@ -26,8 +26,8 @@ from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, RankRow, guaranteed, rank_row
 from minicrawl.store.disk.files import bytes_of, files_of
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import archive_folder, reading, real_path
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.written_links import WrittenLinks, written_bytes
 
 Counts = dict[str, int]

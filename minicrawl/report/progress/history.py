@@ -19,9 +19,9 @@ from minicrawl.report.progress.link_log import LinkLog
 from minicrawl.report.progress.live_sampler import sampled_now
 from minicrawl.report.progress.samples import Sample, crawled_and_errors, samples
 from minicrawl.report.snapshot import Snapshot
-from minicrawl.store import page_columns, questions, request_log, tables
+from minicrawl.store import page_columns, questions, request_log, step_log, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading
-from minicrawl.store.trouble import reporting_damage
 
 FEWEST = 20
 """Minimum number of stored samples; with fewer, recomputed ones are more informative."""
@@ -64,7 +64,7 @@ class _Past:
         self._bytes = np.cumsum(octets)
         gaps = np.diff(self.times, prepend=self.times[0])
         self._running = np.cumsum(np.minimum(gaps, LONGEST_GAP_S))
-        self._steps, turned = questions.turns(connection)
+        self._steps, turned = step_log.turns(connection)
         known = questions.pages_known(connection)
         last_asked = np.zeros(known)
         last_asked[pages] = self.times

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from minicrawl.model import CRAWLED, KNOWN
 from minicrawl.opic.ledger.books import Spending, StepKind
 from minicrawl.states import READ_STATES
-from minicrawl.store import questions, tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.stored_links import is_plain, pack, unpack, unpack_written
 
 _TURNS = frozenset((StepKind.VISIT, StepKind.FORWARD, StepKind.DEAD_END))
@@ -103,7 +103,7 @@ class LinkLog:
         the links that count since the last update: of all links, if the last value is True.
         """
         last = tables.last_step(connection) if until is None else until
-        for rows in questions.log_after(connection, self.step, last):
+        for rows in step_log.log_after(connection, self.step, last):
             for row in rows:
                 _, kind, page, state, born, blob = row
                 if born:

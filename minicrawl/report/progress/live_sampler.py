@@ -22,8 +22,8 @@ from minicrawl.report.progress.samples import EVERY_S, Sample, crawled_and_error
 from minicrawl.store import questions, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, rank_row
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading
-from minicrawl.store.trouble import reporting_damage
 
 OLDEST_S = 28.0
 """Maximum age of the distances, unless measuring takes longer."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from minicrawl.report.near_duplicates import kept_near_duplicates
 from minicrawl.states import State
 from minicrawl.store import page_columns, questions, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading, search_folder
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import counted
 
 _FEWEST_PAGES = 5

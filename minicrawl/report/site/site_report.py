@@ -21,7 +21,7 @@ from minicrawl.report.snapshot import Snapshot, urls
 from minicrawl.report.states.content_counts import ContentRow, content_rows
 from minicrawl.report.states.discovery import discovery
 from minicrawl.states import State
-from minicrawl.store import questions
+from minicrawl.store import step_log
 from minicrawl.wording import iso
 
 
@@ -59,7 +59,7 @@ _MOST_BEST = 50
 
 
 def site_report(snapshot: Snapshot, made_at: float, progress: Progress) -> SiteReport:
-    hosts_of_seeds = snapshot.host_of[questions.seeds(snapshot.connection)].tolist()
+    hosts_of_seeds = snapshot.host_of[step_log.seeds(snapshot.connection)].tolist()
     names = dict.fromkeys(snapshot.hosts[host] for host in hosts_of_seeds)
     return SiteReport(
         title=", ".join(islice(names, 3)),

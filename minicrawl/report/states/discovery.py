@@ -11,7 +11,7 @@ import numpy as np
 
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.report.snapshot import Pages, Snapshot
-from minicrawl.store import questions
+from minicrawl.store import step_log
 
 _ALL_STEPS = (1 << 63) - 1
 
@@ -22,10 +22,10 @@ def discovery(snapshot: Snapshot) -> tuple[Pages, Pages, Pages]:
     Both are ids, -1 for none. The ids of all seeds follow, in their order.
     """
     ids = np.arange(len(snapshot))
-    seeds = np.unique(np.array(questions.seeds(snapshot.connection), dtype=np.int64))
+    seeds = np.unique(np.array(step_log.seeds(snapshot.connection), dtype=np.int64))
     # Ids are in the order of discovery, so the new pages of a step have consecutive ids.
     counts, givers = array("q"), array("q")
-    for block in questions.log_after(snapshot.connection, 0, _ALL_STEPS):
+    for block in step_log.log_after(snapshot.connection, 0, _ALL_STEPS):
         for _, kind, page, _, born, _ in block:
             if born:
                 counts.append(born)

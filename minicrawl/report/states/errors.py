@@ -19,8 +19,8 @@ from minicrawl.report.selected_pages import hosts_named, pages_of_host
 from minicrawl.report.snapshot import LABELS, Pages, Snapshot
 from minicrawl.states import FAILURES, REFUSALS, State
 from minicrawl.store import questions, request_log, tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.records import NOT_ASKED, FetchRow
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.wording import iso
 
 _PAGES_AT_ONCE = 10_000

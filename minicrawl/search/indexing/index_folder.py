@@ -23,8 +23,8 @@ from minicrawl.search.index import FOLDER, SearchIndex
 from minicrawl.search.notes import VERSION, Notes
 from minicrawl.store import questions, tables
 from minicrawl.store.disk.files import bytes_of
+from minicrawl.store.disk.trouble import translating_derived_errors
 from minicrawl.store.reader import archive_folder, reading, search_folder
-from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.wording import counted
 
 

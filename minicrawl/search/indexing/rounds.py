@@ -42,8 +42,8 @@ from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words.word_forms import language_of
 from minicrawl.states import State
 from minicrawl.store import questions, tables
+from minicrawl.store.disk.trouble import translating_derived_errors
 from minicrawl.store.reader import search_folder
-from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.web.signatures import signature
 from minicrawl.web.sites import site
 from minicrawl.web.words import indexed

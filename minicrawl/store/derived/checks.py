@@ -16,8 +16,8 @@ from typing import NamedTuple
 from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.derived.file import beside, derived_rows, writing_beside
+from minicrawl.store.disk.trouble import translating_derived_errors
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import translating_derived_errors
 from minicrawl.web.takedowns import Takedowns
 
 LARGE_IMAGE, EMPTY_IMAGE, SMALL_PREVIEW = "image-large", "image-empty", "preview-small"

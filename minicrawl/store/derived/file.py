@@ -18,9 +18,9 @@ from typing import Any
 
 from minicrawl.errors import StoreError, UsageError
 from minicrawl.store import tables
+from minicrawl.store.disk.trouble import DERIVED, NONSENSE, primary_code, translating_derived_errors
 from minicrawl.store.reader import LOG, begin_snapshot, connect, file_beside, remove_log
 from minicrawl.store.tables import Connection
-from minicrawl.store.trouble import DERIVED, NONSENSE, primary_code, translating_derived_errors
 
 SUFFIX = "-ranks"
 DAMAGED = f"{SUFFIX}-damaged"

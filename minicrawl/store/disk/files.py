@@ -19,9 +19,9 @@ from pathlib import Path
 
 from minicrawl.errors import MinicrawlError, StoreError, UsageError
 from minicrawl.store import tables
+from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import DASHBOARD, LOCK, LOG, file_beside, missing_store, real_path
 from minicrawl.store.records import Batch
-from minicrawl.store.trouble import reporting_damage
 from minicrawl.store.writer import StoreWriter, locked
 
 _BESIDE = ("-*", ".log*")

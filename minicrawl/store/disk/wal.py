@@ -18,8 +18,8 @@ from contextlib import closing
 from pathlib import Path
 
 from minicrawl.errors import DamagedStore
+from minicrawl.store.disk.trouble import translating_sqlite_errors
 from minicrawl.store.reader import LOG, file_beside
-from minicrawl.store.trouble import translating_sqlite_errors
 
 _INDEX = "-shm"
 _JOURNAL = "-journal"
