@@ -163,7 +163,7 @@ class Crawler:
             if reason is not None:
                 break
             if takes_more and not self.is_paused:
-                self.parts.replays.run(self.parts.settler.poster)
+                self.parts.replays.run(self.parts.poster)
             await asyncio.sleep(0)  # otherwise no other task runs while there is news
             if not news.is_set():
                 times = self._next_times(clock.now(), takes_more=takes_more)
@@ -195,7 +195,7 @@ class Crawler:
         if gate.has_widened:  # by the redirect of a seed
             gate.has_widened = False
             pages += in_scope_now(self._recorder, gate, self.parts.depths)
-        self.parts.settler.poster.reopen(pages)
+        self.parts.poster.reopen(pages)
         if pages:
             self._news.set()
         return bool(pages)

@@ -91,14 +91,17 @@ class CrawlParts:
         if self.leases.reads_again:
             saw = self._saw
         met_pages = MetPages(recorder, context.gate, self.depths, self.onboarding)
-        poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
-        self.settler = Settler(settings, recorder, poster, context.gate, self.traps)
+        self.poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
+        self.settler = Settler(settings, recorder, self.poster, context.gate, self.traps)
         self.ends = TurnEnds(
             settings,
+            recorder,
+            clock,
+            context.gate,
+            self.poster,
             self.settler,
             self.leases,
             self.replays,
-            self.side_requests,
             ListedPages(self.onboarding.sitemaps, settings.limits.max_sitemaps),
             context.emit,
         )

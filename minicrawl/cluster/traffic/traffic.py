@@ -113,15 +113,15 @@ class ShardTraffic:
         looked_up = await self._recorder.look_up_urls(urls)
         await self._recorder.committer.caught_up()
         self._shard.looked_up = looked_up
-        settler = self._parts.settler
+        poster = self._parts.poster
         if not (steps := self._shard.core.receipt(batch)):
             return  # it was posted, or comes again together with one that is missing
         for step in steps:
             if step.kind is StepKind.DEAD_END:
-                settler.close(step.page, State.BAD_REDIRECT)
+                self._parts.settler.close(step.page, State.BAD_REDIRECT)
                 continue
             known = len(self._frontier)
-            settler.poster.post(step, new=range(known, known + step.born))
+            poster.post(step, new=range(known, known + step.born))
             if step.spending.links:
                 self._parts.traps.quotas.inbound_cash.receive(
                     step.spending.links, step.spending.weights
@@ -130,5 +130,5 @@ class ShardTraffic:
             # Pages that were too far, and to which the batch has a shorter path, are reopened.
             for transfer in batch.transfers:
                 if (page := self._frontier.urls.find(transfer.url)) is not None:
-                    settler.poster.reopen(depths.begin_at(page, max(transfer.depth, 1)))
+                    poster.reopen(depths.begin_at(page, max(transfer.depth, 1)))
         self._context.wake()

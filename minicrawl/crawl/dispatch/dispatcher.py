@@ -51,7 +51,7 @@ class Dispatcher:
             parts.slots,
             parts.traps.quotas,
             parts.leases,
-            parts.settler.poster,
+            parts.poster,
             resolve_targets(context.settings),
         )
         self._leases.queue.limit(self._look_for_room)

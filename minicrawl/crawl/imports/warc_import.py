@@ -234,7 +234,7 @@ class RecordedCrawl:
         """Run the turn of a page as in a crawl, but without waiting for its host."""
         if page is None:
             originals = ((request.url, request.request_url),) if request.request_url else ()
-            pages, *_ = await self._parts.settler.poster.introduce([request.url], 0, originals)
+            pages, *_ = await self._parts.poster.introduce([request.url], 0, originals)
             page = pages[request.url]
         host_id, again = self._host_of(page), self._recorder.frontier.state[page] != State.UNREAD
         lease = Lease(page, host_id, request.url, again)

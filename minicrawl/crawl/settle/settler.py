@@ -65,8 +65,8 @@ class Settler:
     ) -> None:
         self._shares = CashShares(settings.order)
         self._recorder, self._frontier = recorder, recorder.frontier
-        self._books, self.poster = recorder.frontier.books, poster
-        self.gate, self._traps = gate, traps
+        self._books, self._poster = recorder.frontier.books, poster
+        self._gate, self._traps = gate, traps
         self.contents = ContentIndex(recorder, poster.reopened)
         self.script_made = 0
         """Number of pages that look made by scripts, and were read without running these."""
@@ -75,7 +75,7 @@ class Settler:
         """Load contents of pages that earlier runs read; some of these pages wait again."""
         self.contents.load(pages, contents)
         waiting = pages[self._frontier.states()[pages] == State.UNREAD]
-        self.poster.reopened.update(waiting.tolist())
+        self._poster.reopened.update(waiting.tolist())
 
     def finish_loading(self) -> None:
         """Build the index of contents, and estimate what copies were given by earlier runs."""
@@ -118,8 +118,8 @@ class Settler:
         step, (state, *_), new, value, _ = ending
         page, links, copies = step.page, step.spending.links, self._traps.copies
         is_first = self._frontier.state[page] == State.UNREAD
-        self.poster.reopened.discard(page)
-        plans = self.poster.post(step, state, new, value)
+        self._poster.reopened.discard(page)
+        plans = self._poster.post(step, state, new, value)
         if links and is_first and state not in _COPIES:
             self._traps.paid(page, plans, links)
         if step.kind is StepKind.FORWARD:
@@ -140,7 +140,7 @@ class Settler:
         is_copy = original is not None and not is_better
         url = None if is_copy else parsed.canonical
         # A page that stands for one that is never fetched would hand its cash to nobody.
-        if url and self.gate.refusal(url, 0, 0) is None:
+        if url and self._gate.refusal(url, 0, 0) is None:
             # Pages of other shards come first: new ones must be born before new pages of our own
             # (`shards.Membership`).
             recorder.shard.meet_foreign(parsed.links, depth + 1, parsed.originals, turn.looked_up)
@@ -203,7 +203,7 @@ class Settler:
         document = self._recorder.pages.document(page)
         assert document is not None  # otherwise the request had no validator
         self._recorder.describe(document._replace(last_at=today, checks=document.checks + 1))
-        self.poster.replay([page])
+        self._poster.replay([page])
         return TurnEnd(State(self._frontier.state[page]))
 
     def _redirect(self, turn: Turn, outcome: Redirects) -> Ending:
@@ -231,7 +231,7 @@ class Settler:
             led_to = (target,)
         if page in self._traps.seeds:
             self._traps.vouch(target)
-            self.gate.widen(outcome.target)
+            self._gate.widen(outcome.target)
         step = Step(StepKind.FORWARD, page, len(new), Spending([target]))
         return Ending(step, TurnEnd(State.MOVED, "", led_to), new)
 
@@ -244,7 +244,7 @@ class Settler:
         state, leads_to = self._frontier.state, self._books.leads_to
         moved = (start for start in chain.begun_at if state[start] == State.MOVED)
         sent = [start for start in moved if leads_to(start, page) and not leads_to(start, target)]
-        self.poster.reopen((target, *sent))
+        self._poster.reopen((target, *sent))
         return (target, *sent)
 
     def _meet(self, page: PageId, url: str, originals: Originals) -> tuple[int, list[int]]:

@@ -153,7 +153,7 @@ class CrawlSteering:
         if not seeds:
             return
         originals = tuple((seed.url, seed.original) for seed in seeds.values() if seed.original)
-        pages, *_ = await self._parts.settler.poster.introduce(list(seeds), 0, originals)
+        pages, *_ = await self._parts.poster.introduce(list(seeds), 0, originals)
         before = recorder.seeds.ids()
         new = sorted(set(pages.values()) - before)
         # The new seeds count as seeds for scope, depths and quotas.
@@ -163,13 +163,13 @@ class CrawlSteering:
         for page in pages.values():
             self._parts.traps.vouch(page)
             if self._parts.depths is not None:
-                self._parts.settler.poster.reopen(self._parts.depths.begin_at(page))
+                self._parts.poster.reopen(self._parts.depths.begin_at(page))
             depth[page] = 0
         if new:
             endowment = self._context.settings.order.endowment
             units = share_of_endowment(recorder, endowment, len(new), is_first=not before)
             step = Step(StepKind.ENDOWED, spending=Spending(new), amount=units)
-            self._parts.settler.poster.post(step)
+            self._parts.poster.post(step)
         more = f" and {len(seeds) - _SHOWN_URLS:,} more" if len(seeds) > _SHOWN_URLS else ""
         self._emit(f"added {', '.join(list(seeds)[:_SHOWN_URLS])}{more}")
 

@@ -12,12 +12,13 @@ from time import perf_counter
 from minicrawl.archive.packing import record_of, take_payload
 from minicrawl.config import Settings
 from minicrawl.config.values.kinds import OFF
+from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.events import Delayed, Listener, Settled
-from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.settle.descriptions import describe_outcome
 from minicrawl.crawl.settle.outcome import Retry, TurnEnd, decide_outcome
-from minicrawl.crawl.settle.posting import ReplayScheduler, are_many
+from minicrawl.crawl.settle.posting import ReplayScheduler, StepPoster, are_many
 from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn import SuspendedTurns, Turn
@@ -31,6 +32,7 @@ from minicrawl.model import (
     Response,
     Unchanged,
 )
+from minicrawl.ports import Clock
 from minicrawl.states import State
 from minicrawl.store.records import FetchRow
 from minicrawl.web.responses.headers import max_age_s
@@ -42,10 +44,13 @@ _MOST_NEW_LINKS = 16
 @dataclass(slots=True, eq=False)
 class TurnEnds:
     settings: Settings
+    recorder: Recorder
+    clock: Clock
+    gate: ScopeGate
+    poster: StepPoster
     settler: Settler
     leases: LeaseScheduler
     replays: ReplayScheduler
-    requests: SideRequests
     listed: ListedPages
     emit: Listener
     suspended: SuspendedTurns = field(default_factory=SuspendedTurns)
@@ -56,7 +61,7 @@ class TurnEnds:
         if parsed is not None:
             parsed = await self._with_known_links(turn, parsed)
         await self.before_settling.turn()
-        began, today = perf_counter(), self.requests.clock.today()
+        began, today = perf_counter(), self.clock.today()
         page, settings = turn.page, self.settings
         if not (isinstance(fetched, Failed) and fetched.kind is State.INTERRUPTED):
             turn.tries += 1
@@ -94,32 +99,30 @@ class TurnEnds:
         """Look up the links of the page. Return the page without links that it may not list."""
         if parsed.is_sitemap:
             parsed = self.listed.admit(turn.lease.url, parsed)
-        links, depth = parsed.links, self.requests.recorder.frontier.urls.depth[turn.page]
+        links, depth = parsed.links, self.recorder.frontier.urls.depth[turn.page]
         if parsed.sitemaps:
             await self._introduce(turn, parsed.sitemaps, depth, parsed)
         if not are_many(links) or parsed.refresh is not None:
-            turn.looked_up = await self.requests.recorder.look_up_urls(links)
+            turn.looked_up = await self.recorder.look_up_urls(links)
         else:
             # A link with its own request becomes known with the step, which stores that.
             own = dict(parsed.own_requests)
             await self._introduce(turn, [u for u in links if u not in own], depth + 1, parsed)
-            turn.looked_up = {**turn.looked_up, **await self.requests.recorder.look_up_urls(own)}
+            turn.looked_up = {**turn.looked_up, **await self.recorder.look_up_urls(own)}
         return parsed
 
     async def _introduce(
         self, turn: Turn, links: Sequence[str], depth: int, parsed: ParsedPage
     ) -> None:
-        pages, new, cost_s = await self.settler.poster.introduce(
-            links, depth, parsed.originals, turn.page
-        )
+        pages, new, cost_s = await self.poster.introduce(links, depth, parsed.originals, turn.page)
         turn.looked_up, turn.introduced = pages, [*turn.introduced, *new]
         turn.cost_s += cost_s
 
     def _new_links(self, turn: Turn, parsed: ParsedPage | None) -> int:
         """Return the number of links to pages that are not known yet, and are within the scope."""
         links = () if parsed is None else parsed.links
-        refusal = self.settler.gate.refusal
-        depth = self.requests.recorder.frontier.urls.depth[turn.page] + 1
+        refusal = self.gate.refusal
+        depth = self.recorder.frontier.urls.depth[turn.page] + 1
         unknown = (link for link in links if link not in turn.looked_up)
         within = sum(refusal(link, depth, 0) is None for link in unknown)
         # Limited, as an endless site offers new links at each reading.
@@ -155,7 +158,7 @@ class TurnEnds:
         end: TurnEnd | None,
         today: float,
     ) -> FetchRow:
-        recorder, page, url = self.requests.recorder, turn.page, turn.lease.url
+        recorder, page, url = self.recorder, turn.page, turn.lease.url
         name, status, detail = describe_outcome(fetched, self.settings.network, parsed, end)
         wire_bytes = fetched.wire_bytes if isinstance(fetched, Response | Refused) else 0
         times = fetched.elapsed_s, detail, fetched.first_byte_s

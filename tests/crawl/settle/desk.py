@@ -38,9 +38,9 @@ class Desk:
         limit = None if scope is None else scope.max_depth
         depths = None if limit is None else DepthTracker(self.frontier, limit)
         gate = ScopeGate(scope or Scope(), [f"{A}/"])
-        poster = StepPoster(recorder, self.queue, self._refuse(gate), depths, self.seen.extend)
+        self.poster = StepPoster(recorder, self.queue, self._refuse(gate), depths, self.seen.extend)
         self.traps = TrapDetector(Settings().traps, recorder, gate)
-        self.settler = Settler(Settings(), recorder, poster, gate, self.traps)
+        self.settler = Settler(Settings(), recorder, self.poster, gate, self.traps)
         self.said = ""
         self.chains: dict[int, RedirectChain] = {}
 
@@ -62,7 +62,7 @@ class Desk:
         page = self.frontier.urls.find(url)
         if page is None:
             (page,) = self.recorder.meet([url], 0).pages
-            self.settler.poster.post(Step(StepKind.BORN, born=1), new=[page])
+            self.poster.post(Step(StepKind.BORN, born=1), new=[page])
         return page
 
     def settle(self, name: str, outcome: Outcome, today: float = NOON) -> State | None:

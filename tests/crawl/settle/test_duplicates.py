@@ -197,7 +197,7 @@ def give(desk: Desk, url: str, units: int, by: str = OTHER) -> None:
 def overtaking(desk: Desk) -> list[str]:
     # The loop asks for this between two turns.
     found = desk.traps.copies.take_overtaking()
-    desk.settler.poster.reopen(found)
+    desk.poster.reopen(found)
     return [desk.recorder.pages.url_of(page) for page in found]
 
 

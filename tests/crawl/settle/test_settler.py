@@ -202,7 +202,7 @@ def test_the_content_of_a_reopened_page_is_remembered(
 ) -> None:
     desk.read("/", words="first")
     desk.settle("/", GivenUp(State.TIMEOUT))
-    desk.settler.poster.reopen([desk.page("/")])
+    desk.poster.reopen([desk.page("/")])
     desk = goes_on(desk)
     assert desk.read("/", words="second") is State.FETCHED
     assert (desk.document("/").checks, desk.document("/").changes) == (1, 1)
@@ -212,7 +212,7 @@ def test_pages_may_be_reopened_in_any_order(desk: Desk) -> None:
     desk.read("/", "/1")
     desk.read("/1")
     pages = [1, 0]
-    desk.settler.poster.reopen(pages)
+    desk.poster.reopen(pages)
     in_time(desk.recorder.committer.commit())
     assert desk.frontier.states()[pages].tolist() == [State.UNREAD] * 2
 
