@@ -46,8 +46,11 @@ class Dispatcher:
             context, parts.onboarding, parts.slots, parts.leases, parts.traps, parts.ends
         )
         self._host_turns = HostTurns(
+            context.recorder,
+            context.clock,
+            context.wake,
+            parts.hosts,
             parts.onboarding,
-            parts.side_requests,
             parts.slots,
             parts.traps.quotas,
             parts.leases,

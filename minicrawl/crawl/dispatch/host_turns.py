@@ -6,7 +6,7 @@ whatever happens.
 """
 
 import asyncio
-from collections.abc import Coroutine, Set
+from collections.abc import Callable, Coroutine, Set
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -14,11 +14,13 @@ from minicrawl.crawl.admission.quotas import Quotas
 from minicrawl.crawl.hosts.addresses import Rank
 from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
-from minicrawl.crawl.hosts.side_requests import SideRequests
+from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.hosts.sitemap_queue import MANY, PATIENCE_S
 from minicrawl.crawl.hosts.slots import RequestSlot, RequestSlots, Standing
+from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.leases import LeaseScheduler
 from minicrawl.crawl.settle.posting import StepPoster
+from minicrawl.ports import Clock
 from minicrawl.web.sitemaps.sitemap import Sitemap
 
 
@@ -26,8 +28,11 @@ from minicrawl.web.sitemaps.sitemap import Sitemap
 class HostTurns:
     """Turns of hosts that are being onboarded, with their ids."""
 
+    recorder: Recorder
+    clock: Clock
+    wake: Callable[[], None]
+    hosts: HostTable
     onboarding: HostOnboarding
-    requests: SideRequests
     slots: RequestSlots
     quotas: Quotas
     leases: LeaseScheduler
@@ -65,21 +70,21 @@ class HostTurns:
             self.under_way.discard(host.id)
             # Last, and however the turn ended: leasing the page has paused the host, and nothing
             # else resumes it.
-            self.requests.hosts.resume_when_ready(host, self.requests.clock.now())
+            self.hosts.resume_when_ready(host, self.clock.now())
 
     def _go_behind(self, host: Host) -> None:
         """Let the host, which is silent, wait for hosts that were never asked before."""
-        due = self.slots.when_all_were_asked(host.id, self.requests.clock.now())
+        due = self.slots.when_all_were_asked(host.id, self.clock.now())
         host.shared.free_at = max(host.shared.free_at, due)
 
     async def _ask(self, host: Host, rank: Rank) -> None:
         """Request the next file of the host, or make the host wait for its address."""
-        now = self.requests.clock.now()
+        now = self.clock.now()
         self.onboarding.robots.recall(host)
         if self.onboarding.is_known(host):
             return
-        if not self.requests.hosts.has_room(host, now):
-            self.requests.hosts.wait_for_room(host, now, rank)
+        if not self.hosts.has_room(host, now):
+            self.hosts.wait_for_room(host, now, rank)
             return
         loop, sitemaps = asyncio.get_running_loop(), self.onboarding.sitemaps
         introduce = partial(self._introduce, host)
@@ -98,8 +103,8 @@ class HostTurns:
         """Let pages of the host have turns, as its sitemap takes long."""
         if self.onboarding.sitemaps.let_pages_on(host, is_slow=True):
             self.under_way.discard(host.id)
-            self.requests.hosts.resume_when_ready(host, self.requests.clock.now())
-            self.requests.notify()
+            self.hosts.resume_when_ready(host, self.clock.now())
+            self.wake()
 
     async def _introduce(
         self, host: Host, urls: tuple[str, ...], depth: int, listed: Sitemap
@@ -108,7 +113,7 @@ class HostTurns:
         pages, new, cost_s = await self.poster.introduce(
             list(dict.fromkeys(urls)), depth, listed.originals
         )
-        host_of = self.requests.recorder.frontier.urls.host_of
+        host_of = self.recorder.frontier.urls.host_of
         if sum(host_of[page] == host.id for page in new) >= MANY:
             self.onboarding.sitemaps.let_pages_on(host, is_slow=False)
         if self.leases.reads_again:

@@ -57,13 +57,10 @@ class LastReadings:
         return self._count
 
     def grow(self, count: int, now: int) -> None:
-        self._start_run(self._count, now)
-        self._count += count
-
-    def _start_run(self, first: int, now: int) -> None:
         if self._born[-1] != now:
-            self._first.append(first)
+            self._first.append(self._count)
             self._born.append(now)
+        self._count += count
 
     def of(self, page: PageId) -> tuple[int, int]:
         if (row := self._latest.get(page)) is not None:
