@@ -90,7 +90,9 @@ class CrawlParts:
         saw = self.replays.saw if self.replays.per_fetch else None
         if self.leases.reads_again:
             saw = self._saw
-        met_pages = MetPages(recorder, context.gate, self.depths, self.onboarding)
+        met_pages = MetPages(
+            recorder, clock, context.gate, self.hosts, self.depths, self.onboarding
+        )
         self.poster = StepPoster(recorder, self.leases.queue, met_pages.refuse, self.depths, saw)
         self.settler = Settler(settings, recorder, self.poster, context.gate, self.traps)
         self.ends = TurnEnds(

@@ -17,10 +17,12 @@ from math import inf
 from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.admission.traps import SkipReason
 from minicrawl.crawl.hosts.onboarding import HostOnboarding
+from minicrawl.crawl.hosts.politeness import HostTable
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.schedule.depth import DepthTracker
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
+from minicrawl.ports import Clock
 from minicrawl.states import State
 from minicrawl.store.records import NOT_ASKED, FetchRow
 from minicrawl.web.robots.rules import ALLOW_ALL
@@ -31,7 +33,9 @@ class MetPages:
     """Judges pages that have just become known; `depths` limits their distances, if given."""
 
     recorder: Recorder
+    clock: Clock
     gate: ScopeGate
+    hosts: HostTable
     depths: DepthTracker | None
     onboarding: HostOnboarding
 
@@ -52,7 +56,7 @@ class MetPages:
             elif (reason := judge(host_of[page])(page)) is not None:
                 refused[reason.state].append(page)
                 if reason.detail:
-                    today = self.onboarding.requests.clock.today()
+                    today = self.clock.today()
                     row = FetchRow(page, today, NOT_ASKED, None, 0, 0.0, reason.detail)
                     self.recorder.record(row)
         for state, pages in refused.items():
@@ -63,12 +67,11 @@ class MetPages:
 
     def _judge(self, host_id: int) -> Callable[[PageId], SkipReason | None]:
         """Return the function that judges new pages of this host, which are near enough."""
-        gate, requests = self.gate, self.onboarding.requests
-        url_of, robots = self.recorder.pages.url_of, self.onboarding.robots
+        gate, robots, url_of = self.gate, self.onboarding.robots, self.recorder.pages.url_of
         has_sitemaps = host_id in self.onboarding.sitemaps.named
-        host, trouble, pages, rules = requests.hosts.get(host_id), None, 0, None
-        if host is not None:
-            trouble, pages = host.trouble_at(requests.clock.now()), host.pages
+        trouble, pages, rules = None, 0, None
+        if (host := self.hosts.get(host_id)) is not None:
+            trouble, pages = host.trouble_at(self.clock.now()), host.pages
             rules = robots.known(host)
         may_forbid = rules not in (None, ALLOW_ALL)
 
