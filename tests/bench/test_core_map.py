@@ -1,13 +1,10 @@
-"""Map of cores: exact where the plane has room, and else no worse than networkx."""
+"""Map of cores: exact where the plane has room."""
 
-import networkx
 import numpy as np
 import pytest
-from hypothesis import given
 
 from minicrawl.ranks.scores import Floats
-from tests.bench.core_map import core_map, links_apart, stress
-from tests.graph.graphs import nodes_and_links
+from tests.bench.core_map import core_map, links_apart
 
 
 def apart(points: Floats) -> Floats:
@@ -34,23 +31,3 @@ def test_the_shorter_direction_counts_and_no_path_is_the_farthest() -> None:
     lengths = apart(core_map(links))
     assert lengths[0, 1] == pytest.approx(2, abs=0.01)
     assert lengths[2, :2] == pytest.approx([3, 3], abs=0.01)
-
-
-@pytest.mark.slow
-@given(nodes_and_links())
-def test_no_other_layout_of_the_start_is_better_by_half(
-    case: tuple[int, list[tuple[int, int]]],
-) -> None:
-    """Stress has several minima; that of networkx, from the same circle, is not far below ours."""
-    graph = networkx.Graph(link for link in case[1] if link[0] != link[1])
-    if not graph or not networkx.is_connected(graph):
-        return
-    links = np.array(networkx.floyd_warshall_numpy(graph)).astype(np.int64)
-    lengths = {node: dict(enumerate(row)) for node, row in enumerate(links.tolist())}
-    plain = networkx.path_graph(len(links))
-    layout = networkx.kamada_kawai_layout(plain, dist=lengths, scale=1)
-    theirs = np.array([layout[node] for node in range(len(links))])
-    wanted = np.where(links, links, np.inf)
-    shares = apart(theirs) / wanted
-    theirs *= shares.sum() / (shares**2).sum()  # the scale of least stress
-    assert stress(core_map(links), wanted) <= 1.5 * stress(theirs, wanted) + 0.05 * len(links)

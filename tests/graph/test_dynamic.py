@@ -1,8 +1,7 @@
 """A graph that changes has the outline of the graph that it has become, after every change."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Sequence
 
 import networkx as nx
 import numpy as np
@@ -16,7 +15,6 @@ from minicrawl.graph.distances import matrix_rows
 from minicrawl.graph.dynamic import DynamicGraph, Mask
 from minicrawl.graph.outline import Outline, extent, outline
 from tests.graph.graphs import graph_of, networkx_of, nodes_and_links
-from tests.real_graphs import graph_in
 
 MOST = 12
 a_node = st.integers(0, MOST - 1)
@@ -173,20 +171,3 @@ def test_rows_of_distances_are_those_after_every_edge(
     sources = data.draw(st.lists(st.integers(0, max(0, nodes - 1)), unique=True, max_size=nodes))
     rows = matrix_rows(graph_of(nodes, edges), sources)
     assert rows.tolist() == matrix.distances[sources].tolist()
-
-
-@pytest.mark.proof
-def test_a_real_graph_in_random_order(shared_graph: Callable[[str], Path]) -> None:
-    """Links come in random order, and a tenth of those that are there goes at each step."""
-    graph = graph_in(shared_graph("hollins.dat.gz"))
-    rng = np.random.default_rng(3)
-    order = rng.permutation(graph.edges)
-    sources, targets = graph.sources()[order].astype(np.int64), graph.targets[order].astype(int)
-    dynamic, is_node = DynamicGraph(), np.ones(graph.nodes, dtype=np.bool_)
-    left = np.zeros(graph.edges, dtype=np.bool_)
-    for first in range(0, graph.edges, 5000):
-        left[first : first + 5000] = True
-        left[rng.random(graph.edges) < 0.1] = False
-        dynamic.become(is_node, sources[left], targets[left])
-        edges = zip(sources[left].tolist(), targets[left].tolist(), strict=True)
-        assert outlines([dynamic]) == [whole(graph.nodes, edges)]

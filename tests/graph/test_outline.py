@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,7 +22,6 @@ from minicrawl.graph.outline import (
     Components,
     Outline,
     bow_tie,
-    edges_within,
     estimate,
     outline,
     reciprocity,
@@ -31,7 +29,6 @@ from minicrawl.graph.outline import (
     weak,
 )
 from tests.graph.graphs import Link, graph_of, networkx_of, nodes_and_links, random_graph
-from tests.real_graphs import graph_in
 
 # Cycles 0 1 2 and 3 4, a link from the first to the second, and 5, which links to itself.
 LINKS = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 3), (5, 5)]
@@ -73,30 +70,6 @@ def test_components_of_sparse_graphs_agree_with_networkx(nodes: int, dice: Rando
     found = strong(graph_of(nodes, links))
     wanted = networkx.strongly_connected_components(networkx_of(nodes, links))
     assert groups(found) == set(map(frozenset, wanted))
-
-
-@pytest.mark.proof
-@pytest.mark.parametrize(
-    ("name", "count", "largest"),
-    [
-        ("hollins.dat.gz", 3634, 1426),
-        ("california.txt.gz", 9450, 31),
-        ("wikispeedia-links.tsv.gz", 531, 4051),
-        ("wiki-Vote.txt.gz", 5816, 1300),
-        ("toronto-Movies.tar.gz", 7657, 47),
-        ("ukwa-1996-hosts.tsv.gz", 58048, 714),
-        ("cnr-2000.edges.txt.gz", 100977, 112023),
-    ],
-)
-def test_the_strong_components_of_real_graphs(
-    shared_graph: Callable[[str], Path], name: str, count: int, largest: int
-) -> None:
-    graph = graph_in(shared_graph(name))
-    found = strong(graph)
-    assert (found.count, found.sizes.max()) == (count, largest)
-    if name == "cnr-2000.edges.txt.gz":
-        assert edges_within(graph, found.largest()) == 1646332
-        assert weak(graph).count == 1
 
 
 def test_small_degrees_have_a_bin_each_and_large_ones_share_one() -> None:

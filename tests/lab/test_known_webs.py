@@ -218,16 +218,6 @@ def test_no_page_links_to_a_dead_one() -> None:
         assert page in living or not links
 
 
-def test_dead_pages_do_not_change_the_importance_of_the_living() -> None:
-    """The fixpoint with dead pages is compared with the fixpoint of the living alone."""
-    web = replaced(synthetic_web(Model.POWER_LAW, 100, seed=2).graph, 60)
-    place = {page: number for number, page in enumerate(web.living)}
-    edges = [(place[page], place[to]) for page in web.living for to in web.links[page]]
-    alone = true_importance(Csr.from_edges(100, *np.array(edges).T))
-    together = true_importance(web.graph())[web.living]
-    assert shares(together) == pytest.approx(shares(alone), rel=1e-6)
-
-
 DAYS = Days(warm_up=10, counted=20, seed=1)
 WEB = synthetic_web(Model.COPYING, 200 if IS_LONG else 100, 1)
 

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import pytest
 
 from minicrawl.cli import PROGRAM
-from tests.crawl.fakes import states_of
 from tests.crawl.rendering.sites import why_no_browser
 from tests.readme import ROOT, blocks
 from tests.real.daemons import free_port, needs, program, running, tinyproxy
@@ -278,44 +277,3 @@ def test_a_recipe_of_the_guides_works(text: str, servers: Servers, tmp_path: Pat
     if "--proxy" in text:
         name = "with-login" if "@proxies" in text else "socks" if "socks" in text else "open"
         assert str(servers.ports["tls"]) in servers.passed(name)
-
-
-READ = ("/", "/page.xhtml")
-BY_TYPE = {
-    "html": (),
-    "pdf": ("/paper.pdf",),
-    "text": ("/notes.txt",),
-    "markdown": ("/readme.md",),  # nginx sends application/octet-stream
-    "feed": ("/news.rss", "/feed.xml", "/feed.json"),
-    "sitemap": ("/sitemap.xml", "/map.xml.gz"),
-}
-FOUND_IN = {
-    "/paper.pdf": "/from-pdf",
-    "/notes.txt": "/from-text",
-    "/readme.md": "/from-markdown",
-    "/news.rss": "/from-rss",
-    "/feed.xml": "/from-atom",
-    "/feed.json": "/from-json",
-    "/sitemap.xml": "/from-map",
-    "/map.xml.gz": "/from-packed",
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", BY_TYPE)
-def test_types_select_documents_by_the_media_types_of_nginx(
-    kind: str, servers: Servers, tmp_path: Path
-) -> None:
-    arguments = shlex.split(f"crawl https://example.org/ --scope host --types html,{kind}")
-    run(Recipe("", {}, arguments), servers, tmp_path)
-    states = _states(tmp_path / "c.db")
-    read = {url for url, state in states.items() if state == "fetched"}
-    assert read == {*READ, *BY_TYPE[kind]}
-    assert {FOUND_IN[url] for url in BY_TYPE[kind]} == {one for one in states if "/from-" in one}
-    others = {"/picture.png", "/setup.exe", "/data.json", *FOUND_IN} - read
-    assert {states[url] for url in others} == {"type"}
-
-
-def _states(store: Path) -> dict[str, str]:
-    found = states_of(store).items()
-    return {url.removeprefix("https://example.org"): state.label for url, state in found}

@@ -33,11 +33,6 @@ def crowd(count: int, cost_s: float = USUAL_S) -> FairShare:
     return fair
 
 
-def test_an_expensive_host_waits_so_that_it_takes_half_of_a_processor() -> None:
-    fair = crowd(5)
-    assert fair.pause_s("dear", DEAR_S, 1.0) == pytest.approx((DEAR_S - FREE_S) / SHARE)
-
-
 def test_all_expensive_hosts_share_that_half() -> None:
     fair = crowd(5)
     pauses = [fair.pause_s(f"dear{n}", DEAR_S, 1.0) for n in range(64)]

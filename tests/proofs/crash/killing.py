@@ -135,7 +135,7 @@ class Crawls:
 
     def plan(self, dies_at: int = 0) -> Plan:
         """Plan a run of the current crawl."""
-        workers = self._rng.choice("0000000001")
+        workers = self._rng.choice("0001")
         flags = ("--quiet", "--delay", "0", "--workers", workers, "--allow-private")
         warcs = f"town:200kB={self._folder / 'warcs'}"  # small, so that files end in this crawl
         keeping = ["--keep", self._keep, "--warc", warcs, "--raw-bodies"]
