@@ -93,6 +93,14 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def filled(path: Path) -> Path:
+    """Return a store of pages in several states."""
+    from tests.stores import filled_store
+
+    return filled_store(path)
+
+
+@pytest.fixture
 def typed(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Return a function that lets commands read a text from stdin."""
     return lambda text: monkeypatch.setattr(sys, "stdin", StringIO(text))

@@ -18,7 +18,6 @@ from minicrawl.demo.web import DemoWeb
 from minicrawl.graph.csr import Csr
 from minicrawl.memory import allocator
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
-from tests.stores import filled_store
 
 HOW_TO = Path(__file__).parents[1] / "docs" / "how-to"
 
@@ -97,8 +96,8 @@ def test_guides_and_examples_import_public_names_only() -> None:
     assert {file: hidden for file, hidden in found.items() if hidden} == {}
 
 
-def test_a_repr_names_sizes_and_settings_and_no_secret(tmp_path: Path) -> None:
-    with minicrawl.Store.open(filled_store(tmp_path / "crawl.db")) as store:
+def test_a_repr_names_sizes_and_settings_and_no_secret(filled: Path) -> None:
+    with minicrawl.Store.open(filled) as store:
         assert all("6 pages" in repr(one) for one in (store, store.graph, store.pages()))
     assert "1 link" in repr(Csr.from_edges(2, np.array([0]), np.array([1])))
     settings = minicrawl.Settings.of(pages=3, auth=["a.example=me:secret"])
@@ -112,14 +111,14 @@ def test_one_text_is_no_list_of_seeds() -> None:
 
 
 def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(allocator, "ctypes", None)  # only commands may configure malloc
     web = DemoWeb(100)
     before, during = gc.get_threshold(), set()
     with DemoServer(web) as server:
         settings = minicrawl.Settings.of(
-            pages=3, delay=0, store=str(tmp_path / "crawl.db"), resolve=[f"*={server.address}"]
+            pages=3, delay=0, store=str(path), resolve=[f"*={server.address}"]
         )
         crawl = minicrawl.Crawl(web.seeds, settings)
         crawl.subscribe(lambda _event: during.add(gc.get_threshold()))

@@ -64,13 +64,11 @@ def test_a_crawl_in_a_cluster_needs_no_other_extra(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", code, module, *others], cwd=tmp_path, check=True)
 
 
-def test_a_matrix_of_a_store_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled_store(tmp_path / "crawl.db")
+def test_a_matrix_of_a_store_names_the_extra(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled_store(path)
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with (
-        Store(tmp_path / "crawl.db") as store,
+        Store(path) as store,
         pytest.raises(UsageError, match=r"scipy.*minicrawl\[ranks\]"),
     ):
         store.graph.matrix()

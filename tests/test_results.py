@@ -12,8 +12,8 @@ from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(filled_store(tmp_path / "crawl.db")) as found:
+def store(path: Path) -> Iterator[Store]:
+    with Store.open(filled_store(path)) as found:
         yield found
 
 

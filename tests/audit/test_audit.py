@@ -24,7 +24,6 @@ from tests.audit.held_out import (
     site_of_files,
 )
 from tests.cli.calls import Captured, as_json
-from tests.stores import filled_store
 from tests.webs import crawl_web
 
 OF_A_BUSY_MACHINE = {"slow", "slow-first-byte"}
@@ -105,24 +104,24 @@ def test_many_links_and_slow_responses_and_heads_are_found(tmp_path: Path) -> No
 
 
 def test_only_the_path_counts_for_double_slashes_and_any_session_id_is_found(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
     site = HeldOutSite()
     site.item("/share?to=https://other.example/")
     cart = site.item("/cart;jsessionid=0123456789abcdef0123456789abcdef").path
-    found = issues(crawled(tmp_path / "crawl.db", site, strip_marks=False))
+    found = issues(crawled(path, site, strip_marks=False))
     assert found["url-double-slash"] == set()
     assert found["url-session"] == {cart}
 
 
 @pytest.mark.parametrize("is_listed", [False, True])
 def test_a_session_id_is_found_in_links_to_a_page_whose_url_has_none(
-    tmp_path: Path, is_listed: bool
+    path: Path, is_listed: bool
 ) -> None:
     site, mark = HeldOutSite(), "PHPSESSID=0123456789abcdef0123456789abcdef"
     site.item(links=[f"/visit?{mark}"])
     site.pages[f"/visit?{mark}"] = site.add("/visit", listed=is_listed)
-    assert issues(crawled(tmp_path / "crawl.db", site))["url-session"] == {"/visit"}
+    assert issues(crawled(path, site))["url-session"] == {"/visit"}
 
 
 def test_the_size_of_the_largest_image_is_shown_and_the_image_is_not_broken(
@@ -141,10 +140,10 @@ def test_the_size_of_the_largest_image_is_shown_and_the_image_is_not_broken(
     assert as_json(capsys, "broken", "--store", path) == []
 
 
-def test_a_page_without_words_is_thin(tmp_path: Path) -> None:
+def test_a_page_without_words_is_thin(path: Path) -> None:
     site = HeldOutSite()
     page = site.item(raw=b'<title>Ein Bild</title><img src="/bilder/krug.png" alt="">')
-    assert issues(crawled(tmp_path / "crawl.db", site))["text-thin"] == {page.path}
+    assert issues(crawled(path, site))["text-thin"] == {page.path}
 
 
 def test_a_missing_page_that_nothing_links_to_any_longer_is_mended(tmp_path: Path) -> None:
@@ -214,13 +213,13 @@ def test_stores_of_versions_that_did_not_time_first_bytes_are_not_judged_by_them
 
 @pytest.mark.parametrize("error", [NoRoom("it is full"), UsageError("it is full")])
 def test_a_report_needs_no_room_beside_the_store(
-    tmp_path: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
+    filled: Path, error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
     monkeypatch.setattr("minicrawl.audit.report_sections.audit_of", fail)
-    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+    with snapshot(filled) as seen:
         (section,) = report_sections(seen, lambda _share: None)
     assert section == ReportSection("Issues", "Not checked: it is full", (), (), 0)
 

@@ -116,12 +116,12 @@ def test_ci_fails_on_the_chosen_severity(tmp_path: Path, severity: str, code: in
 
 
 @pytest.mark.slow
-def test_a_large_value_is_shown_in_full(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_large_value_is_shown_in_full(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site = HeldOutSite()
     site.item("/large", body="<p>" * 400_000, zipped=False)
-    assert run(crawled(tmp_path / "crawl.db", site), "page-large", "--json") == 0
+    assert run(crawled(path, site), "page-large", "--json") == 0
     (page,) = json.loads(capsys.readouterr().out)["pages"]
-    assert run(tmp_path / "crawl.db", "page-large") == 0
+    assert run(path, "page-large") == 0
     assert f" {page['value']:.0f} " in capsys.readouterr().out
 
 

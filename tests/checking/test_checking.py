@@ -230,9 +230,9 @@ def template_web(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, html=f"{styles}<img src=/lost.png alt=''>{link}{links}")
 
 
-def test_a_missing_file_of_a_template_is_reported_for_each_page(tmp_path: Path) -> None:
+def test_a_missing_file_of_a_template_is_reported_for_each_page(path: Path) -> None:
     for _ in range(2):
-        found = broken_links(crawled(tmp_path / "crawl.db", template_web, check="all"))
+        found = broken_links(crawled(path, template_web, check="all"))
     for target in (f"{HOST}/lost.png", f"{HOST}/lost.woff", f"{OTHER}/ad"):
         links = [link for link in found if link.target == target]
         assert len({link.source for link in links}) == len(links) == links[0].links == 25
@@ -326,7 +326,7 @@ LOGIN = "<form><p>Please log in to go on</p><input name=word TYPE = 'password'><
 
 @pytest.mark.parametrize("is_on_all_pages", [False, True])
 def test_a_login_in_place_of_missing_pages_proves_nothing_unless_all_pages_have_one(
-    tmp_path: Path, is_on_all_pages: bool
+    path: Path, is_on_all_pages: bool
 ) -> None:
     class Members(SoftWeb):
         def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -335,7 +335,7 @@ def test_a_login_in_place_of_missing_pages_proves_nothing_unless_all_pages_have_
                 return httpx.Response(200, html=answer.text + LOGIN)
             return httpx.Response(200, html=LOGIN) if "Nothing here" in answer.text else answer
 
-    found = broken_links(crawled(tmp_path / "crawl.db", Members(), check="assets"))
+    found = broken_links(crawled(path, Members(), check="assets"))
     assert {link.target for link in found} == (
         {HOST + gone for gone in GONE} if is_on_all_pages else set()
     )
@@ -355,80 +355,80 @@ def found_in(path: Path) -> dict[str, State]:
 
 
 class TestPoliteness:
-    def test_a_robots_txt_that_redirects_to_https_is_obeyed(self, tmp_path: Path) -> None:
+    def test_a_robots_txt_that_redirects_to_https_is_obeyed(self, path: Path) -> None:
         web = web_with(f"{OTHER}/page", f"{OTHER}/secret/page")
         web.answers[f"{OTHER}/robots.txt"] = moved("https://b.example/robots.txt")
         web.answers["https://b.example/robots.txt"] = text("User-agent: *\nDisallow: /secret")
-        run = crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
+        run = crawl(web, path, PAGE, **CHECKS)
         assert found_in(run.path) == {
             f"{OTHER}/page": State.FETCHED,
             f"{OTHER}/secret/page": State.ROBOTS,
         }
         assert web.asked == [PAGE, f"{OTHER}/page"]
 
-    def test_requests_of_all_kinds_keep_the_delay_of_the_host(self, tmp_path: Path) -> None:
+    def test_requests_of_all_kinds_keep_the_delay_of_the_host(self, path: Path) -> None:
         web = web_with(*(f"{HOST}/{number}.pdf" for number in range(4)))
         web.answers[f"{HOST}/1.pdf"] = moved("/2.pdf")
         web.answers[f"{HOST}/3.pdf"] = failed(State.NOT_FOUND)
         web.answers[f"{HOST}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
-        crawl(web, tmp_path / "crawl.db", PAGE, delay=2, **CHECKS)
+        crawl(web, path, PAGE, delay=2, **CHECKS)
         assert len(web.visits) == 7  # with robots.txt once
         assert gaps(web) == [7.0] * 6
-        with Store.open(tmp_path / "crawl.db") as store:
+        with Store.open(path) as store:
             assert (store.status().running_s or 0) >= 42
 
-    def test_hosts_at_one_address_share_its_delay_and_all_a_rate(self, tmp_path: Path) -> None:
+    def test_hosts_at_one_address_share_its_delay_and_all_a_rate(self, path: Path) -> None:
         hosts = [f"http://{number}.example" for number in range(5)]
         web = web_with(*(f"{host}/page" for host in hosts))
         web.places = dict.fromkeys(hosts, "192.0.2.1")
         pace: dict[str, Any] = {"delay": 1, "address_delay": 3, "max_rate": "2/s"}
-        crawl(web, tmp_path / "crawl.db", PAGE, **pace, **CHECKS)
+        crawl(web, path, PAGE, **pace, **CHECKS)
         at_address = [visit for visit in web.visits if visit.url.startswith(tuple(hosts))]
         assert len(at_address) == 10
         assert min(gaps(FakeWeb({}, visits=at_address))) >= 3
         assert min(gaps(web)) >= 0.5
 
-    def test_a_slow_host_holds_up_the_checks_of_no_other(self, tmp_path: Path) -> None:
+    def test_a_slow_host_holds_up_the_checks_of_no_other(self, path: Path) -> None:
         slow, others = "http://slow.example", [f"http://{number}.example" for number in range(4)]
         web = web_with(*(f"{host}/{number}" for host in (slow, *others) for number in range(5)))
         web.answers[f"{slow}/robots.txt"] = text("User-agent: *\nCrawl-delay: 30")
-        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, **CHECKS)
+        crawl(web, path, PAGE, delay=1, **CHECKS)
         ends = {host: max(visit.ended for visit in web.visits_of(host)) for host in others}
-        assert len(found_in(tmp_path / "crawl.db")) == 25
+        assert len(found_in(path)) == 25
         assert max(ends.values()) - START < 20
         assert web.visits[-1].ended - START >= 120
 
     @pytest.mark.slow
-    def test_checks_keep_the_hours(self, tmp_path: Path) -> None:
+    def test_checks_keep_the_hours(self, path: Path) -> None:
         closes, opens = (_local(NOON + START + 60 * minutes) for minutes in (2, 62))
         web = web_with(*(f"{OTHER}/{number}" for number in range(8)))
         chosen = {"delay": 50, "hours": f"{opens}-{closes}", **CHECKS}
-        crawl(web, tmp_path / "crawl.db", PAGE, **chosen)
+        crawl(web, path, PAGE, **chosen)
         moments = [visit.began - START for visit in web.visits]
         assert len(moments) == 11
         assert not any(120 <= moment < 3719 for moment in moments)
         assert sum(moment >= 3719 for moment in moments) > 5
 
-    def test_denied_urls_and_redirects_to_them_are_not_requested(self, tmp_path: Path) -> None:
+    def test_denied_urls_and_redirects_to_them_are_not_requested(self, path: Path) -> None:
         web = web_with(f"{OTHER}/secret", f"{OTHER}/page", f"{OTHER}/moved")
         web.answers[f"{OTHER}/moved"] = moved("/secret/too")
-        run = crawl(web, tmp_path / "crawl.db", PAGE, deny=("secret",), **CHECKS)
+        run = crawl(web, path, PAGE, deny=("secret",), **CHECKS)
         assert not any("secret" in visit.url for visit in web.visits)
         assert found_in(run.path) == {f"{OTHER}/page": State.FETCHED, f"{OTHER}/moved": State.SCOPE}
 
     @pytest.mark.parametrize("limit", [{"for_": 10}, {"bytes": 5000}])
     def test_checks_end_with_the_limits_of_time_and_bytes(
-        self, tmp_path: Path, limit: dict[str, Any]
+        self, path: Path, limit: dict[str, Any]
     ) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
         web = web_with(*links)
         web.answers |= dict.fromkeys(links, page(body="x" * 1000))
-        crawl(web, tmp_path / "crawl.db", PAGE, delay=1, **limit, **CHECKS)
+        crawl(web, path, PAGE, delay=1, **limit, **CHECKS)
         began = [visit.began for visit in web.visits]
         assert 5 < len(began) < 20
         assert max(began) - min(began) < 10
 
-    def test_a_stop_does_not_wait_for_further_checks(self, tmp_path: Path) -> None:
+    def test_a_stop_does_not_wait_for_further_checks(self, path: Path) -> None:
         web = web_with(*(f"{OTHER}/{number}" for number in range(20)))
         stopped = list[float]()
 
@@ -442,17 +442,17 @@ class TestPoliteness:
             if isinstance(event, Noted):
                 stopped.append(scene.clock.now())
 
-        run = crawl(web, tmp_path / "crawl.db", PAGE, during=stop, hear=hear, delay=60, **CHECKS)
+        run = crawl(web, path, PAGE, during=stop, hear=hear, delay=60, **CHECKS)
         assert len(web.visits_of(OTHER)) == 4  # including robots.txt
         assert len(found_in(run.path)) == 3
         began, noted = stopped
         assert noted - began < 1
 
-    def test_a_failing_host_is_retried_with_pauses_and_then_given_up(self, tmp_path: Path) -> None:
+    def test_a_failing_host_is_retried_with_pauses_and_then_given_up(self, path: Path) -> None:
         links = [f"{OTHER}/{number}" for number in range(20)]
         web = web_with(*links)
         web.answers |= dict.fromkeys([*links, f"{OTHER}/robots.txt"], failed(State.TIMEOUT))
-        run = crawl(web, tmp_path / "crawl.db", PAGE, **CHECKS)
+        run = crawl(web, path, PAGE, **CHECKS)
         assert set(found_in(run.path).values()) == {State.TIMEOUT}
         assert len(web.visits_of(OTHER)) < 5
         assert gaps(FakeWeb({}, visits=web.visits_of(OTHER))) == [1.0]
@@ -490,7 +490,7 @@ class LoggedWeb:
 
 
 @pytest.mark.slow
-def test_pages_checks_and_requisites_share_the_delay_on_a_real_server(tmp_path: Path) -> None:
+def test_pages_checks_and_requisites_share_the_delay_on_a_real_server(path: Path) -> None:
     """The crawl delays after each response, so the server never sees a shorter interval."""
     web = LoggedWeb()
     checks = {"check": "all", "requisites": True, "keep": "pages"}
@@ -498,7 +498,7 @@ def test_pages_checks_and_requisites_share_the_delay_on_a_real_server(tmp_path: 
     chosen: dict[str, Any] = {"scope": "host", "deny": ("secret",), **checks, **pace}
     with DemoServer(web) as server:
         where = f"*={server.address}"
-        settings = Settings.of(resolve=where, store=tmp_path / "crawl.db", **chosen)
+        settings = Settings.of(resolve=where, store=path, **chosen)
         Crawl([HOST], settings).run()
     assert {"/file.pdf", "/logo.png", "/s.css", "/there"} <= {target for _, target, _ in web.log}
     assert not any("secret" in target for _, target, _ in web.log)
@@ -530,9 +530,8 @@ def test_checks_continue_after_a_stop_without_repetition(tmp_path: Path) -> None
 
 
 def test_files_that_a_style_needs_are_checked_after_a_stop_behind_the_style(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    path = tmp_path / "crawl.db"
     settings = Settings.of(delay=0, address_delay=0, scope="host", check="assets", store=path)
 
     def stopping(request: httpx.Request) -> httpx.Response:

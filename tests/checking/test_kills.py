@@ -90,20 +90,20 @@ def _results(store: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_checks_continue_after_kills_and_none_is_lost(tmp_path: Path) -> None:
-    web, store, random, known = KillingWeb(), tmp_path / "crawl.db", Random(50), set[str]()
+def test_checks_continue_after_kills_and_none_is_lost(path: Path) -> None:
+    web, random, known = KillingWeb(), Random(50), set[str]()
     with DemoServer(web) as server:
         for _ in range(KILLS):
             dies_at = random.randrange(1, (len(CHECKED) - len(known)) // 2)
-            assert _crawl(web, store, server.address, dies_at) == -9
+            assert _crawl(web, path, server.address, dies_at) == -9
             assert known.isdisjoint(web.asked)
-            known = _results(store)
+            known = _results(path)
             written = [url in known for url in web.asked]
             before_last = list(dropwhile(not_, reversed(written)))
             assert before_last.count(False) <= IN_FLIGHT
         assert known
-        assert _crawl(web, store, server.address, None) == 0
+        assert _crawl(web, path, server.address, None) == 0
     assert known.isdisjoint(web.asked)
-    assert _results(store) == CHECKED
-    with Store.open(store) as found:
+    assert _results(path) == CHECKED
+    with Store.open(path) as found:
         assert {link.target for link in found.broken_links()} == BROKEN

@@ -67,8 +67,8 @@ class Terminal:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
-def test_g_shows_and_hides_the_graph_and_the_terminal_is_restored(tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path / "crawl.db", *DEMO)
+def test_g_shows_and_hides_the_graph_and_the_terminal_is_restored(path: Path) -> None:
+    terminal = Terminal(path, *DEMO)
     terminal.wait_for(b"g shows the graph")
     assert not terminal.has_echo
     terminal.press(b"xg")
@@ -82,10 +82,10 @@ def test_g_shows_and_hides_the_graph_and_the_terminal_is_restored(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs os.login_tty")
-def test_a_second_signal_restores_the_terminal(tmp_path: Path) -> None:
+def test_a_second_signal_restores_the_terminal(path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # so the crawl does not end by itself
         seed = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        terminal = Terminal(tmp_path / "crawl.db", seed, "--ignore-robots")
+        terminal = Terminal(path, seed, "--ignore-robots")
         terminal.wait_for(b"g shows the graph")
         silent.settimeout(PATIENCE_S)
         with silent.accept()[0]:  # a request is in flight

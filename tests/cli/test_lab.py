@@ -214,11 +214,11 @@ class TestStoreAsGraph:
     """A store takes the place of a graph file."""
 
     def test_the_graph_of_a_store_has_the_read_pages_and_their_hosts(
-        self, tmp_path: Path, capsys: Captured
+        self, path: Path, capsys: Captured
     ) -> None:
         """Each of 20 read pages on two hosts links to the next one and to an unread page."""
         urls = [f"http://h{page % 2}.example/{page}" for page in range(20)]
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds(urls[:1])
             for page, url in enumerate(urls):
                 crawl.read(url, [urls[(page + 1) % 20], f"{url}/unread"])
@@ -227,8 +227,8 @@ class TestStoreAsGraph:
         assert found["graph"] == {"nodes": 20, "edges": 20}
         assert found["series"][0]["mass"][-1] == pytest.approx(0.5)
 
-    def test_a_store_without_a_read_page_is_refused(self, tmp_path: Path, capsys: Captured) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_a_store_without_a_read_page_is_refused(self, path: Path, capsys: Captured) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds(["http://a.example/"])
         line = refusal(capsys, "lab", "order", "--graph", crawl.path)
         assert "crawl.db: only 0 pages in it" in line

@@ -131,10 +131,10 @@ class TestOptions:
         assert [item.value for item in found] == completed
 
 
-def test_a_list_that_is_given_again_is_longer(tmp_path: Path, act: Act, capsys: Captured) -> None:
+def test_a_list_that_is_given_again_is_longer(path: Path, act: Act, capsys: Captured) -> None:
     found = act("--types", "pdf", "--types", "text,html")
     assert found.scope.types == ("html", "pdf", "text")
-    store = filled_store(tmp_path / "crawl.db")
+    store = filled_store(path)
     names = ["--columns", "url", "--columns", "state,url"]
     shown = printed(capsys, "pages", "--store", store, *names, "--csv")
     assert shown.splitlines()[0] == "url,state"

@@ -38,10 +38,9 @@ SECOND = b"<title>Two</title><p>New news</p>"
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def store(path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Store with three versions of a page, of which the last is unchanged, and an unread page."""
-    monkeypatch.setenv("MINICRAWL_STORE", str(tmp_path / "crawl.db"))
-    path = tmp_path / "crawl.db"
+    monkeypatch.setenv("MINICRAWL_STORE", str(path))
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([URL, UNREAD])
         crawl.read(URL)

@@ -26,8 +26,8 @@ PAGES = [f"http://{'abc'[number % 3]}{'x' * 40}.example/{number}" for number in 
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    crawl = HandCrawl(tmp_path / "crawl.db")
+def store(path: Path) -> Path:
+    crawl = HandCrawl(path)
     crawl.seeds(PAGES[:1])
     for number in range(7):
         crawl.read(PAGES[number], [PAGES[number + 1], PAGES[0]])

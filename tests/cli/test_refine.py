@@ -16,8 +16,8 @@ from tests.crawl.refined_stores import a_store, frontier_of
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return a_store(tmp_path / "crawl.db")
+def store(path: Path) -> Path:
+    return a_store(path)
 
 
 def test_the_result_is_shown_in_a_few_lines(store: Path, capsys: Captured) -> None:

@@ -28,15 +28,14 @@ def asked(store: Path, *words: str) -> int:
     return main(["search", "--store", str(store), *words])
 
 
-def test_the_first_search_makes_the_index_and_marks_words(tmp_path: Path, capsys: Captured) -> None:
-    store = tmp_path / "crawl.db"
-    read_into(store, PAGES)
-    assert asked(store, "salt", "water") == 0
+def test_the_first_search_makes_the_index_and_marks_words(path: Path, capsys: Captured) -> None:
+    read_into(path, PAGES)
+    assert asked(path, "salt", "water") == 0
     out, err = capsys.readouterr()
     assert SEA in out
     assert "*Water*, *salt* & fish." in out
     assert err.startswith("index: ")
-    assert asked(store, "salt") == 0
+    assert asked(path, "salt") == 0
     assert capsys.readouterr().err == ""
 
 
@@ -99,58 +98,55 @@ def test_a_query_of_ten_thousand_words_is_cut_with_a_notice(store: Path, capsys:
 
 
 @pytest.mark.slow
-def test_an_incomplete_index_says_so(tmp_path: Path, capsys: Captured) -> None:
-    store, first = tmp_path / "crawl.db", dict(list(PAGES.items())[:1])
-    read_into(store, first)
-    assert main(["index", "--store", str(store)]) == 0
-    read_into(store, {f"{SEA}new": b"<title>New</title>A xylophone."})
+def test_an_incomplete_index_says_so(path: Path, capsys: Captured) -> None:
+    first = dict(list(PAGES.items())[:1])
+    read_into(path, first)
+    assert main(["index", "--store", str(path)]) == 0
+    read_into(path, {f"{SEA}new": b"<title>New</title>A xylophone."})
     capsys.readouterr()
     said = "indexed 1 of 2 pages; `minicrawl index` adds the rest\n"
-    assert asked(store, "xylophone") == 0
+    assert asked(path, "xylophone") == 0
     assert capsys.readouterr() == ("", f"{said}no page has these words\n")
-    assert asked(store, "welcome", "--json") == 0
+    assert asked(path, "welcome", "--json") == 0
     assert said in capsys.readouterr().err
-    assert main(["index", "--store", str(store)]) == 0
+    assert main(["index", "--store", str(path)]) == 0
     capsys.readouterr()
-    assert asked(store, "xylophone") == 0
+    assert asked(path, "xylophone") == 0
     out, err = capsys.readouterr()
     assert f"{SEA}new" in out
     assert err == ""
 
 
 def test_without_the_archive_the_index_answers_with_a_warning(
-    store: Path, tmp_path: Path, capsys: Captured
+    store: Path, path: Path, capsys: Captured
 ) -> None:
-    copy = tmp_path / "crawl.db"
-    shutil.copy(store, copy)
-    shutil.copytree(search_folder(store), search_folder(copy))
-    assert not archive_folder(copy).exists()
-    assert asked(copy, "salt") == 0
+    shutil.copy(store, path)
+    shutil.copytree(search_folder(store), search_folder(path))
+    assert not archive_folder(path).exists()
+    assert asked(path, "salt") == 0
     out, err = capsys.readouterr()
     assert SEA in out
     assert "is gone" in err
 
 
 def test_a_file_in_the_place_of_the_index_is_not_replaced(
-    store: Path, tmp_path: Path, capsys: Captured
+    store: Path, path: Path, capsys: Captured
 ) -> None:
-    copy = tmp_path / "crawl.db"
-    shutil.copy(store, copy)
-    shutil.copytree(archive_folder(store), archive_folder(copy))
-    search_folder(copy).write_text("mine")
-    assert asked(copy, "salt") == 1
+    shutil.copy(store, path)
+    shutil.copytree(archive_folder(store), archive_folder(path))
+    search_folder(path).write_text("mine")
+    assert asked(path, "salt") == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith(f"{search_folder(copy)}, which is not a folder: move it")
-    assert search_folder(copy).read_text() == "mine"
+    assert line.endswith(f"{search_folder(path)}, which is not a folder: move it")
+    assert search_folder(path).read_text() == "mine"
 
 
-def test_a_query_for_hits_uses_the_index(store: Path, tmp_path: Path, capsys: Captured) -> None:
-    copy = tmp_path / "crawl.db"
-    shutil.copy(store, copy)
-    command = ["rank", "hits", "--query", "fish", "--store", str(copy)]
+def test_a_query_for_hits_uses_the_index(store: Path, path: Path, capsys: Captured) -> None:
+    shutil.copy(store, path)
+    command = ["rank", "hits", "--query", "fish", "--store", str(path)]
     assert main(command) == 2
     assert "title or URL" in capsys.readouterr().err
-    shutil.copytree(search_folder(store), search_folder(copy))
+    shutil.copytree(search_folder(store), search_folder(path))
     assert main(command) == 0
     assert "from 1 root" in capsys.readouterr().err
     assert main([*command[:3], "xylophone", *command[4:]]) == 2

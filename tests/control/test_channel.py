@@ -38,15 +38,10 @@ def crawl_of(store: Path) -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return tmp_path / "crawl.db"
-
-
-@pytest.fixture
-def crawled(store: Path) -> Iterator[Path]:
+def crawled(path: Path) -> Iterator[Path]:
     """Give a store whose crawl listens until the end of the test."""
-    with crawl_of(store):
-        yield store
+    with crawl_of(path):
+        yield path
 
 
 @pytest.mark.parametrize(
@@ -78,36 +73,36 @@ def test_without_a_crawl_the_error_names_the_store(tmp_path: Path, name: str) ->
         ask(tmp_path / name, SHOW)
 
 
-def test_a_socket_of_a_killed_crawl_is_replaced(store: Path) -> None:
+def test_a_socket_of_a_killed_crawl_is_replaced(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as left:
-        left.bind(str(socket_path(store)))
+        left.bind(str(socket_path(path)))
     with pytest.raises(NoCrawlError):
-        ask(store, SHOW)
-    with crawl_of(store):
-        assert ask(store, SHOW) == {"asked": "show"}
+        ask(path, SHOW)
+    with crawl_of(path):
+        assert ask(path, SHOW) == {"asked": "show"}
 
 
-def test_a_regular_file_at_the_path_is_kept_and_the_crawl_goes_on(store: Path) -> None:
-    socket_path(store).write_text("mine", encoding="utf-8")
-    with crawl_of(store) as warnings:
+def test_a_regular_file_at_the_path_is_kept_and_the_crawl_goes_on(path: Path) -> None:
+    socket_path(path).write_text("mine", encoding="utf-8")
+    with crawl_of(path) as warnings:
         (warning,) = warnings
-        assert str(socket_path(store)) in warning
-    assert socket_path(store).read_text(encoding="utf-8") == "mine"
+        assert str(socket_path(path)) in warning
+    assert socket_path(path).read_text(encoding="utf-8") == "mine"
 
 
-def test_the_socket_of_another_crawl_is_not_removed(store: Path) -> None:
-    with crawl_of(store):
-        socket_path(store).unlink()
+def test_the_socket_of_another_crawl_is_not_removed(path: Path) -> None:
+    with crawl_of(path):
+        socket_path(path).unlink()
         with socket.socket(socket.AF_UNIX) as other:
-            other.bind(str(socket_path(store)))
-    assert socket_path(store).exists()
+            other.bind(str(socket_path(path)))
+    assert socket_path(path).exists()
 
 
-def test_a_client_that_stays_connected_does_not_hold_up_the_end_of_the_crawl(store: Path) -> None:
+def test_a_client_that_stays_connected_does_not_hold_up_the_end_of_the_crawl(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
-        with crawl_of(store):
-            connection.connect(str(socket_path(store)))
+        with crawl_of(path):
+            connection.connect(str(socket_path(path)))
             connection.sendall(SHOW.as_line())
             connection.recv(LONGEST_LINE)  # the reply shows that the crawl has accepted it
         assert connection.recv(1) == b""
@@ -125,11 +120,11 @@ def test_an_endless_line_closes_its_own_connection_only(crawled: Path) -> None:
 
 
 def test_a_client_refused_before_its_request_reads_why(
-    store: Path, monkeypatch: pytest.MonkeyPatch
+    path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect = socket.socket.connect
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(socket_path(store)))
+        server.bind(str(socket_path(path)))
         server.listen()
 
         def connect_and_be_refused(one: socket.socket, address: str) -> None:
@@ -140,7 +135,7 @@ def test_a_client_refused_before_its_request_reads_why(
 
         monkeypatch.setattr(socket.socket, "connect", connect_and_be_refused)
         with pytest.raises(StoreError, match="too many"):
-            ask(store, SHOW)
+            ask(path, SHOW)
 
 
 def test_a_client_beyond_the_limit_of_connections_reads_why(crawled: Path) -> None:

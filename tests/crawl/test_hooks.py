@@ -40,8 +40,8 @@ WEB = httpx.MockTransport(answer)
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return Settings.of(delay=0, address_delay=0, store=str(tmp_path / "crawl.db"))
+def settings(path: Path) -> Settings:
+    return Settings.of(delay=0, address_delay=0, store=str(path))
 
 
 def crawl(settings: Settings, *seeds: str, web: Web = answer, **hooks: Any) -> Reason:

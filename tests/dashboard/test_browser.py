@@ -21,7 +21,7 @@ from tests.dashboard.servers import (
     needs_chromium,
     wait_until,
 )
-from tests.stores import HandCrawl, filled_store
+from tests.stores import HandCrawl
 
 __all__ = ["browser", "watch", "watch_store"]
 pytestmark = [needs_chromium, pytest.mark.timeout(600)]
@@ -72,9 +72,9 @@ def test_a_demo_crawl_is_set_up_and_run_to_its_end(
 
 @pytest.mark.slow
 def test_slider_and_number_of_pages_agree_and_a_dry_run_shows_its_output_and_leaves_no_store(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], path: Path
 ) -> None:
-    seen = watch_store(tmp_path / "crawl.db")
+    seen = watch_store(path)
     page = seen.page
     seen.tab("Set up")
     pages = page.locator("#f-pages")
@@ -92,7 +92,7 @@ def test_slider_and_number_of_pages_agree_and_a_dry_run_shows_its_output_and_lea
     playwright.expect(page.locator(".chips li")).to_have_count(1)
     page.get_by_role("button", name="Dry run").click()
     playwright.expect(page.locator("pre")).to_contain_text("only robots.txt was fetched")
-    assert not (tmp_path / "crawl.db").exists()
+    assert not path.exists()
 
 
 @pytest.mark.proof
@@ -163,10 +163,9 @@ def test_a_killed_crawl_is_shown_as_not_running_and_goes_on_by_a_click(
 
 @pytest.mark.proof
 def test_the_page_of_a_killed_dashboard_says_so_until_the_dashboard_is_back(
-    watch: Callable[..., Watched], tmp_path: Path
+    watch: Callable[..., Watched], filled: Path
 ) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    with dashboard_of(store) as served:
+    with dashboard_of(filled) as served:
         seen = watch(served)
         seen.wait_for_state("not running")
         os.kill(served.process.pid, signal.SIGKILL)
@@ -174,27 +173,27 @@ def test_the_page_of_a_killed_dashboard_says_so_until_the_dashboard_is_back(
         banner = seen.page.locator("#stale")
         playwright.expect(banner).to_be_visible()
     port = served.base.rstrip("/").rpartition(":")[2]
-    with dashboard_of(store, "--port", port) as again:
+    with dashboard_of(filled, "--port", port) as again:
         assert again.token == served.token
         playwright.expect(banner).to_be_hidden()
 
 
 @pytest.mark.slow
 def test_no_text_of_a_page_becomes_markup_or_a_script(
-    watch_store: Callable[..., Watched], shared_vector: Callable[[str], Path], tmp_path: Path
+    watch_store: Callable[..., Watched], shared_vector: Callable[[str], Path], path: Path
 ) -> None:
     by_kind = json.loads(shared_vector("injection_strings.json").read_text(encoding="utf-8"))
     hostile = [line for kind in by_kind.values() for line in kind]
-    a, store = "http://a.example/", tmp_path / "crawl.db"
+    a = "http://a.example/"
     urls = [f"{a}?q={quote(said, safe='<>()')}" for said in hostile]
-    with closing(HandCrawl(store)) as hand:
+    with closing(HandCrawl(path)) as hand:
         hand.seeds([a], endowment=10)
         hand.read(a, urls, title="<img src=x onerror=alert(1)>")
         for url, said in zip(urls, hostile, strict=True):
             hand.read(url, [a], title=said)
             hand.seeds([failed := f"http://b.example/{quote(said, safe='<>()')}"])
             hand.ended(failed, State.TLS, said)
-    seen = watch_store(store)
+    seen = watch_store(path)
     page = seen.page
     page.locator("summary", has_text="Log").click()
     playwright.expect(page.locator(".log div").first).to_be_visible()
@@ -280,11 +279,10 @@ LOADED = {
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_every_view_fits_its_width_and_can_be_read(
-    watch_store: Callable[..., Watched], tmp_path: Path, scheme: str, width: int
+    watch_store: Callable[..., Watched], filled: Path, scheme: str, width: int
 ) -> None:
     screen = {"color_scheme": scheme, "viewport": {"width": width, "height": 740}}
-    store = filled_store(tmp_path / "crawl.db")
-    seen = watch_store(store, **screen, reduced_motion="reduce")
+    seen = watch_store(filled, **screen, reduced_motion="reduce")
     seen.wait_for_state("not running")
     for name, loaded in LOADED.items():
         seen.tab(name)
@@ -306,9 +304,9 @@ _LEFT_OF_LABELS = """async () => {
 
 @pytest.mark.slow
 def test_an_axis_has_room_for_its_labels_and_a_small_share_is_not_0(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], filled: Path
 ) -> None:
-    page = watch_store(filled_store(tmp_path / "crawl.db")).page
+    page = watch_store(filled).page
     assert min(page.evaluate(_LEFT_OF_LABELS)) >= 0
     share = "async (of) => (await import('/page/dom.js')).share(...of)"
     for value, shown in {0: "0.000 %", 5e-6: "0.0005 %", 0.0238: "2.380 %"}.items():
@@ -317,9 +315,9 @@ def test_an_axis_has_room_for_its_labels_and_a_small_share_is_not_0(
 
 @pytest.mark.slow
 def test_all_controls_have_names_and_tabs_obey_the_keyboard(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], filled: Path
 ) -> None:
-    seen = watch_store(filled_store(tmp_path / "crawl.db"))
+    seen = watch_store(filled)
     page = seen.page
     seen.wait_for_state("not running")
     page.locator("#tab-status").focus()
@@ -337,16 +335,15 @@ def test_all_controls_have_names_and_tabs_obey_the_keyboard(
 
 @pytest.mark.slow
 def test_without_the_token_nothing_is_shown_and_the_browser_tab_keeps_the_token(
-    watch: Callable[..., Watched], tmp_path: Path
+    watch: Callable[..., Watched], filled: Path
 ) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    with dashboard_of(store) as served:
+    with dashboard_of(filled) as served:
         without = RunningDashboard(served.process, served.base)
         seen = watch(without)
         seen.wait_for_state("no token")
         playwright.expect(seen.page.locator("#notice")).to_contain_text("token")
         assert seen.page.get_by_role("tab", name="Set up").is_disabled()
-        assert str(store) not in seen.page.content()
+        assert str(filled) not in seen.page.content()
         seen.page.goto(served.address)  # the same page, now with the token after the #
         seen.wait_for_state("not running")
         assert served.token not in seen.page.url

@@ -70,9 +70,9 @@ def test_a_form_becomes_options_and_seeds() -> None:
 
 
 def test_an_untouched_form_shows_the_settings_of_the_store_and_gives_no_option(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    form = CrawlForm(strict_store(tmp_path / "crawl.db"))
+    form = CrawlForm(strict_store(path))
     shown = form.shown({})
     assert shown["values"] == {
         "scope": "host",
@@ -94,9 +94,9 @@ def test_an_untouched_form_shows_the_settings_of_the_store_and_gives_no_option(
 
 
 def test_a_value_unlike_that_of_the_store_becomes_an_option_even_if_it_is_the_default(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    store = strict_store(tmp_path / "crawl.db")
+    store = strict_store(path)
     form = CrawlForm(store).shown({})["values"]
     wanted = {"robots": True, "scope": "any", "keep": "pages", "deny": "", "contact": ""}
     options, _ = arguments_of(form | wanted | {"delay": "", "max-depth": " "}, store)
@@ -142,11 +142,10 @@ def test_the_form_shows_that_a_store_is_of_the_demo(tmp_path: Path) -> None:
 
 
 def test_the_form_of_an_unreadable_store_gives_the_reason_and_shows_the_defaults(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    store = tmp_path / "crawl.db"
-    store.write_bytes(b"no database" * 100)
-    shown = CrawlForm(store).shown({})
+    path.write_bytes(b"no database" * 100)
+    shown = CrawlForm(path).shown({})
     assert shown["why"]
     assert "--fresh" not in shown["why"]
     assert shown["values"]["scope"] == "any"
@@ -176,10 +175,10 @@ def test_a_message_of_the_command_line_is_translated_into_names_of_fields() -> N
 
 
 @pytest.mark.slow
-def test_a_crawl_that_refuses_to_start_becomes_an_error_of_the_field(tmp_path: Path) -> None:
+def test_a_crawl_that_refuses_to_start_becomes_an_error_of_the_field(path: Path) -> None:
     # Each value is valid. Only the crawl itself finds that it cannot keep links without --links.
     base = load({"links": False}, {}, None)
-    launcher = Launcher(tmp_path / "crawl.db", lambda: base, ("--no-links",))
+    launcher = Launcher(path, lambda: base, ("--no-links",))
     for ask in (launcher.start, launcher.dry_run):
         with pytest.raises(MinicrawlError) as refused:
             asyncio.run(ask({"keep": "links", "seeds": "a.example"}))
@@ -187,11 +186,10 @@ def test_a_crawl_that_refuses_to_start_becomes_an_error_of_the_field(tmp_path: P
         assert FIELDS["keep"] in str(refused.value)
 
 
-def test_a_new_crawl_needs_a_seed_and_a_resumed_one_needs_none(tmp_path: Path) -> None:
-    store = filled_store(tmp_path / "crawl.db")
+def test_a_new_crawl_needs_a_seed_and_a_resumed_one_needs_none(filled: Path) -> None:
     assert wrong_in({}).keys() == {"seeds"}
-    assert wrong_in({"fresh": True}, store).keys() == {"seeds"}
-    assert arguments_of({}, store) == ([], [])
+    assert wrong_in({"fresh": True}, filled).keys() == {"seeds"}
+    assert arguments_of({}, filled) == ([], [])
 
 
 @pytest.mark.parametrize("name", FIELDS)

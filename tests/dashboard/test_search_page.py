@@ -196,16 +196,15 @@ def test_the_search_view_finds_pages_as_text_and_leads_to_their_explanation(
 @pytest.mark.slow
 @needs_chromium
 def test_the_search_view_without_an_index_names_the_command_and_then_finds(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], path: Path
 ) -> None:
-    store = tmp_path / "crawl.db"
-    read_into(store, PAGES)
-    seen = watch_store(store)
+    read_into(path, PAGES)
+    seen = watch_store(path)
     seen.tab("Search")
     wrong = seen.page.locator("#wrong")
     playwright.expect(wrong).to_contain_text("minicrawl index")
-    assert not search_folder(store).exists()
-    bring_up_to_date(store)
+    assert not search_folder(path).exists()
+    bring_up_to_date(path)
     seen.page.fill("#q", "crabs")
     playwright.expect(seen.page.locator("#results li")).to_have_count(1)
     playwright.expect(wrong).to_be_hidden()

@@ -227,8 +227,8 @@ def test_a_start_that_fails_names_the_value_and_never_the_option_of_a_port(
 
 
 @pytest.mark.slow
-def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(tmp_path: Path) -> None:
-    wanted = command(tmp_path / "crawl.db", "--port", "0")
+def test_the_dashboard_has_a_lower_priority_than_the_crawl_in_any_session(path: Path) -> None:
+    wanted = command(path, "--port", "0")
     with announced(wanted) as running:
         own = os.getpriority(os.PRIO_PROCESS, 0)
         assert os.getpriority(os.PRIO_PROCESS, running.process.pid) == min(own + 10, 19)

@@ -41,8 +41,8 @@ class SlowViews(Views):
 
 
 @pytest.fixture
-def views(tmp_path: Path) -> Iterator[SlowViews]:
-    found = SlowViews(filled_store(tmp_path / "crawl.db"))
+def views(path: Path) -> Iterator[SlowViews]:
+    found = SlowViews(filled_store(path))
     yield found
     found.may_end.set()
 

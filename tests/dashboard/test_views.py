@@ -35,41 +35,39 @@ from tests.stores import HandCrawl, filled_store
 
 @pytest.mark.slow
 def test_curves_of_the_graph_read_new_samples_only_and_keep_their_ends_and_few_points(
-    tmp_path: Path,
+    filled: Path,
 ) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    now = sampled_now(store)
+    now = sampled_now(filled)
     assert now is not None
-    with reading(store) as connection:
-        keep_sample(store, connection, replace(now, at=1.0))
-        with closing(sqlite3.connect(beside(store))) as kept, kept:
+    with reading(filled) as connection:
+        keep_sample(filled, connection, replace(now, at=1.0))
+        with closing(sqlite3.connect(beside(filled))) as kept, kept:
             kept.executemany(
                 "INSERT INTO samples SELECT NULL, ?, json_set(figures, '$.at', ?) FROM samples "
                 "WHERE id = 1",
                 [(float(at), float(at)) for at in range(2, 5000)],
             )
         figures = GraphFigures()
-        figures.read(store, is_running=False)
-        keep_sample(store, connection, replace(now, at=5000.0))
-    figures.read(store, is_running=False)
+        figures.read(filled, is_running=False)
+        keep_sample(filled, connection, replace(now, at=5000.0))
+    figures.read(filled, is_running=False)
     times = [row[0] for row in figures.to_json()["curves"]]
     assert (times[0], times[-1]) == (1, 5000)
     assert times == sorted(set(times))
     assert len(times) <= MOST_POINTS
 
 
-def test_the_graph_is_that_of_status_with_no_sample_and_with_an_old_one(tmp_path: Path) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    watched = Views(store)
+def test_the_graph_is_that_of_status_with_no_sample_and_with_an_old_one(filled: Path) -> None:
+    watched = Views(filled)
     for _ in range(2):  # first without a sample, then with one of an earlier step
         found = watched.graph_figures()["latest"]
-        shown = shown_sample(store, found["graph_of"], is_running=False)
+        shown = shown_sample(filled, found["graph_of"], is_running=False)
         assert shown is not None
         told = json.loads(json.dumps(to_json(shown)))
         moments = {"at": 0, "distances_at": 0}
         assert json.loads(json.dumps(found)) | moments == told | moments
-        with reading(store) as connection:
-            keep_sample(store, connection, replace(shown, step=shown.step - 1, crawled=1))
+        with reading(filled) as connection:
+            keep_sample(filled, connection, replace(shown, step=shown.step - 1, crawled=1))
     # If it were measured again, its moment would be another one.
     assert watched.graph_figures()["latest"] == found
 
@@ -176,11 +174,10 @@ def test_metrics_are_the_numbers_of_the_status_and_the_processes_of_a_crawl(tmp_
     assert samples(metrics_text(crawl | {"live": unreachable}))["minicrawl_crawl_running"] == 1
 
 
-def test_metrics_need_a_readable_store(tmp_path: Path) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    request = partial(asked, Views(store), "GET", METRICS, headers=BEARER)
+def test_metrics_need_a_readable_store(filled: Path) -> None:
+    request = partial(asked, Views(filled), "GET", METRICS, headers=BEARER)
     answer = request()
     assert (answer.status_code, answer.headers["content-type"]) == (200, METRICS_TYPE)
     assert samples(answer.text)
-    store.write_bytes(b"no store")
+    filled.write_bytes(b"no store")
     assert request().status_code == 503

@@ -59,9 +59,9 @@ def test_the_status_of_a_running_crawl_has_all_figures_and_their_source(
 
 
 def test_a_kind_of_errors_leads_to_its_pages_and_a_page_to_its_history(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], path: Path
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as hand:
+    with closing(HandCrawl(path)) as hand:
         a, b = "http://a.example/", "http://b.example/"
         hand.seeds([a], endowment=10)
         others = [f"{a}{number}" for number in range(4)]
@@ -88,10 +88,10 @@ def test_a_kind_of_errors_leads_to_its_pages_and_a_page_to_its_history(
 
 
 def test_a_late_response_does_not_replace_that_of_a_later_click(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], filled: Path
 ) -> None:
     held: list[Any] = []
-    seen = watch_store(filled_store(tmp_path / "crawl.db"))
+    seen = watch_store(filled)
     page = seen.page
     seen.tab("Pages")
     buttons = page.locator("section[aria-label='Best pages'] button.link")
@@ -110,14 +110,13 @@ def test_a_late_response_does_not_replace_that_of_a_later_click(
 
 
 def test_each_block_shows_when_its_own_numbers_were_read(
-    watch_store: Callable[..., Watched], tmp_path: Path
+    watch_store: Callable[..., Watched], filled: Path
 ) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    now = sampled_now(store)
+    now = sampled_now(filled)
     assert now is not None
-    with reading(store) as connection:  # the graph was last measured an hour ago
-        keep_sample(store, connection, replace(now, at=now.at - 3600))
-    seen = watch_store(store)
+    with reading(filled) as connection:  # the graph was last measured an hour ago
+        keep_sample(filled, connection, replace(now, at=now.at - 3600))
+    seen = watch_store(filled)
     cards = seen.page.locator("#status section.card:has(header)")
     moments = cards.locator("> header .moment")
     playwright.expect(moments.last).to_contain_text("as of")

@@ -107,9 +107,9 @@ def test_any_history_of_a_shard_is_loaded_as_it_was(
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_pages_of_other_shards_have_no_importance(tmp_path: Path, window: str) -> None:
+def test_pages_of_other_shards_have_no_importance(path: Path, window: str) -> None:
     terms = StoreTerms(window=window, shard=PLACE.number, shards=PLACE.of)
-    with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
+    with closing(HandCrawl(path, terms)) as crawl:
         crawl.seeds(OWN[:2], endowment=5)
         read(crawl, OWN[0], [OWN[1], STRANGE[0]])
         importance = crawl.frontier.importance()
@@ -117,8 +117,8 @@ def test_pages_of_other_shards_have_no_importance(tmp_path: Path, window: str) -
         assert importance.sum() == pytest.approx(1)
 
 
-def test_cash_that_came_for_a_page_that_moved_is_saved_with_its_target(tmp_path: Path) -> None:
-    with closing(a_shard(tmp_path / "crawl.db")) as crawl:
+def test_cash_that_came_for_a_page_that_moved_is_saved_with_its_target(path: Path) -> None:
+    with closing(a_shard(path)) as crawl:
         crawl.moved(OWN[1], OWN[0])
         crawl.checkpoint()
         receive(crawl, [OWN[1]])
@@ -127,9 +127,9 @@ def test_cash_that_came_for_a_page_that_moved_is_saved_with_its_target(tmp_path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(path: Path) -> Path:
     """Make a store of a shard that read a page, sent cash, read another and received a page."""
-    with closing(a_shard(tmp_path / "crawl.db")) as crawl:
+    with closing(a_shard(path)) as crawl:
         read(crawl, OWN[0], [OWN[1], OWN[2], STRANGE[0], STRANGE[1]])
         send(crawl)
         read(crawl, OWN[1], [STRANGE[1], STRANGE[2]])

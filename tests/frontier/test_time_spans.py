@@ -105,14 +105,14 @@ def test_a_span_counts_what_its_readings_handed_on(
     assert found.tolist() == pytest.approx(expected, rel=1e-12)
 
 
-def test_notes_that_differ_from_the_steps_are_reported(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window="fixed:1h"))) as crawl:
+def test_notes_that_differ_from_the_steps_are_reported(path: Path) -> None:
+    with closing(HandCrawl(path, StoreTerms(window="fixed:1h"))) as crawl:
         crawl.seeds(PAGES)
         crawl.take_step(Step(StepKind.TIME, amount=5))
         crawl.read(PAGES[0], [PAGES[1]])
         crawl.checkpoint()
         crawl.store.connection.execute("UPDATE meta SET value = '[[5, 9]]' WHERE name = 'times'")
-    assert "times were noted" in "".join(audit(tmp_path / "crawl.db").lines())
+    assert "times were noted" in "".join(audit(path).lines())
 
 
 @pytest.mark.parametrize("strategy", ["siblings", "greedy"])

@@ -137,8 +137,8 @@ def test_each_tool_answers_and_says_that_it_only_reads(store: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pages_are_found_by_title_and_with_an_index_by_text(tmp_path: Path) -> None:
-    store = crawled(tmp_path / "crawl.db")
+def test_pages_are_found_by_title_and_with_an_index_by_text(path: Path) -> None:
+    store = crawled(path)
     found = untrusted(server_for(store), "search", query="harbours")
     assert [row["url"] for row in found["rows"]] == [f"{HOST}/"]
     assert not untrusted(server_for(store), "search", query="ships")["rows"]
@@ -167,8 +167,7 @@ def test_a_long_page_is_read_in_parts(store: Path, form: str) -> None:
     assert not rest["text"].startswith(first["text"][:20])
 
 
-def test_hosts_are_audited_as_by_the_command_from_one_audit(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
+def test_hosts_are_audited_as_by_the_command_from_one_audit(path: Path) -> None:
     make(path, 300)
     wanted: dict[str | None, tuple[list[Any], list[Any]]] = {}
     for host in (None, "host3.example", "host7.example"):
@@ -256,8 +255,8 @@ def test_no_tool_changes_the_store(store: Path) -> None:
     assert store.read_bytes() == before
 
 
-def test_an_open_server_sees_pages_that_a_crawl_commits(tmp_path: Path) -> None:
-    store = crawled(tmp_path / "crawl.db", pages=3)
+def test_an_open_server_sees_pages_that_a_crawl_commits(path: Path) -> None:
+    store = crawled(path, pages=3)
 
     async def ask() -> None:
         async with Client(server_for(store)) as client:
@@ -363,8 +362,8 @@ def test_a_grant_covers_urls_below_those_granted_and_no_others() -> None:
         assert not allowed.search(url)
 
 
-def test_a_refused_crawl_uses_no_pages_of_the_grant(tmp_path: Path) -> None:
-    store = crawled(tmp_path / "crawl.db", pages=1)
+def test_a_refused_crawl_uses_no_pages_of_the_grant(path: Path) -> None:
+    store = crawled(path, pages=1)
     tool = CrawlTool(store, CrawlGrant.of([f"{HOST}/many/"], 6))
     with closing(StoreWriter.open(store)), pytest.raises(StoreError, match="in use"):
         asyncio.run(tool.crawl(4))
@@ -406,9 +405,9 @@ def test_agents_crawl_only_granted_urls_and_as_many_pages_as_the_user_allows(
 @pytest.mark.slow
 @pytest.mark.usefixtures("web")
 def test_a_crawl_of_an_agent_leaves_the_settings_command_limits_and_pages_of_the_store(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    store = crawled(tmp_path / "crawl.db", pages=1)
+    store = crawled(path, pages=1)
 
     def terms() -> list[object]:
         with reading(store) as connection:
@@ -430,11 +429,10 @@ def test_a_crawl_of_an_agent_leaves_the_settings_command_limits_and_pages_of_the
 @pytest.mark.slow
 @pytest.mark.usefixtures("web")
 def test_a_store_that_an_agent_begins_has_the_granted_folders_as_its_scope(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    store = tmp_path / "crawl.db"
-    server = server_for(store, CrawlGrant.of([f"{HOST}/many/"], 2))
+    server = server_for(path, CrawlGrant.of([f"{HOST}/many/"], 2))
     (found,) = asked(server, ("crawl", {"pages": 9}))
     assert found.structured_content["untrusted"]["crawl"]["pages"] == 2
-    with reading(store) as connection:
+    with reading(path) as connection:
         assert tables.settings(connection)["scope"] == "prefix"

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from minicrawl.report.snapshot import Snapshot, snapshot
-from tests.stores import filled_store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
+def store(filled: Path) -> Path:
+    return filled
 
 
 @pytest.fixture

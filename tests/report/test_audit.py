@@ -24,8 +24,8 @@ def damaged(path: Path, *statements: str) -> Audit:
 
 
 @pytest.mark.parametrize("checkpoint", [True, False])
-def test_an_intact_store_passes_every_check(tmp_path: Path, *, checkpoint: bool) -> None:
-    found = audit(filled_store(tmp_path / "crawl.db", checkpoint=checkpoint))
+def test_an_intact_store_passes_every_check(path: Path, *, checkpoint: bool) -> None:
+    found = audit(filled_store(path, checkpoint=checkpoint))
     assert found == Audit(checked=EVERY_CHECK)
     assert list(found.lines()) == [f"ok: {', '.join(EVERY_CHECK)}"]
     assert found.to_json() == {"ok": True, "checked": EVERY_CHECK, "wrong": [], "notes": []}
@@ -33,28 +33,28 @@ def test_an_intact_store_passes_every_check(tmp_path: Path, *, checkpoint: bool)
 
 @pytest.mark.parametrize("measures", [None, 2])
 @pytest.mark.parametrize("window", WINDOWS)
-def test_a_store_with_any_window_passes(tmp_path: Path, window: str, measures: int | None) -> None:
+def test_a_store_with_any_window_passes(path: Path, window: str, measures: int | None) -> None:
     terms = StoreTerms(window=window, measures=measures)
-    assert audit(filled_store(tmp_path / "crawl.db", terms)).is_intact
+    assert audit(filled_store(path, terms)).is_intact
 
 
-def test_progress_rises_from_0_to_1(tmp_path: Path) -> None:
+def test_progress_rises_from_0_to_1(path: Path) -> None:
     pages = [f"{A}{number}" for number in range(3000)]
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds(pages[:1])
         for page, link in pairwise(pages):
             crawl.read(page, [link])
         crawl.commit()
     reported: list[float] = []
-    audit(tmp_path / "crawl.db", reported.append)
+    audit(path, reported.append)
     assert len(set(reported)) > 3
     assert reported == sorted(reported)
     assert reported[0] == 0
     assert reported[-1] == pytest.approx(1)
 
 
-def test_without_links_the_log_cannot_be_folded(tmp_path: Path) -> None:
-    found = audit(filled_store(tmp_path / "crawl.db", StoreTerms(links=False)))
+def test_without_links_the_log_cannot_be_folded(path: Path) -> None:
+    found = audit(filled_store(path, StoreTerms(links=False)))
     assert found.checked == [name for name in EVERY_CHECK if name != "fold"]
     assert list(found.lines())[1:] == [
         "not checked: the fold: a store without links keeps only its last steps"
@@ -120,8 +120,8 @@ def test_negative_cash_is_found(store: Path) -> None:
     assert [line.partition(" has")[0] for line in found.wrong] == ["books: page 3"]
 
 
-def test_a_cycle_of_forwards_is_found(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_cycle_of_forwards_is_found(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B, MOVED])
         crawl.moved(A, B)
         crawl.moved(B, MOVED)
@@ -131,8 +131,8 @@ def test_a_cycle_of_forwards_is_found(tmp_path: Path) -> None:
     assert audit(crawl.path).wrong == ["forwards: page 0 stands for itself"]
 
 
-def test_a_long_list_of_one_kind_of_damage_is_truncated(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_long_list_of_one_kind_of_damage_is_truncated(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         for _ in range(30):
             crawl.read(A, [B])
@@ -141,12 +141,11 @@ def test_a_long_list_of_one_kind_of_damage_is_truncated(tmp_path: Path) -> None:
     assert found.wrong[-1] == "links: and more"
 
 
-def test_damage_found_by_sqlite_ends_the_audit(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_damage_found_by_sqlite_ends_the_audit(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds(f"http://a.example/{'x' * 60}{number}" for number in range(2000))
         crawl.checkpoint()
         crawl.store.compact()
-    path = tmp_path / "crawl.db"
     body = bytearray(path.read_bytes())
     page = 4096 * (len(body) // 4096 // 2)
     body[page : page + 200] = b"\xee" * 200

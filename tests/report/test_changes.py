@@ -155,8 +155,7 @@ def other_markup(day: int, path: str) -> str | None:
 
 
 @pytest.mark.parametrize("keep", ["pages", "text", "none"])
-def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_page_has_changed_if_its_text_has(path: Path, keep: str) -> None:
     since = crawled_twice(path, other_markup, keep=keep)
     with snapshot(path) as seen:
         found = {
@@ -171,8 +170,7 @@ def test_a_page_has_changed_if_its_text_has(tmp_path: Path, keep: str) -> None:
         assert found == {f"{SITE}/word": (4, 6)}
 
 
-def test_a_diff_has_the_words_that_went_and_came(tmp_path: Path, capsys: Captured) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_diff_has_the_words_that_went_and_came(path: Path, capsys: Captured) -> None:
     day = datetime.fromtimestamp(crawled_twice(path, other_markup, keep="text"), UTC).isoformat()
     options = ("--diff", "--store", path, "--since", day)
     (row,) = as_json(capsys, "changes", *options)
@@ -201,9 +199,8 @@ def other_menu(day: int, path: str) -> str | None:
 
 @pytest.mark.parametrize("has_text_room", [True, False])
 def test_a_changed_menu_counts_only_without_the_main_text(
-    has_text_room: bool, tmp_path: Path, without_rooms: Callable[[], None]
+    has_text_room: bool, path: Path, without_rooms: Callable[[], None]
 ) -> None:
-    path = tmp_path / "crawl.db"
     since = crawled_twice(path, other_menu)
     if has_text_room:
         if "main" not in ext.entry_points(ext.PARSERS):

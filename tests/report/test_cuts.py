@@ -48,23 +48,22 @@ def crawl(store: Path, **options: Any) -> None:
         Crawl([f"{HOST}/"], settings).run()
 
 
-def test_traps_and_repeating_paths_are_told_apart(tmp_path: Path) -> None:
-    store = tmp_path / "crawl.db"
-    crawl(store, barren_pages=5)
+def test_traps_and_repeating_paths_are_told_apart(path: Path) -> None:
+    crawl(path, barren_pages=5)
     suspects = "only pages that say nothing new link to it"
     repeats = "a segment of its path occurs 5 times: more than 4"
-    found = cuts(store, status(store))
+    found = cuts(path, status(path))
     assert found == [
         Cut(1, HOST, "trap", repeats, "pages given as seeds are read"),
         Cut(1, HOST, "trap", suspects, "lifted by --barren-pages none"),
     ]
-    gathered = status(store).importance_gathered
+    gathered = status(path).importance_gathered
     assert gathered is not None
     assert gathered < 1
-    told = CliRunner().invoke(status_command, ["--store", str(store)]).output
+    told = CliRunner().invoke(status_command, ["--store", str(path)]).output
     assert f"1 page of {HOST}: {suspects}; lifted by --barren-pages none" in told
     assert "100.0%" not in told.partition("guaranteed")[0]
-    with snapshot(store) as seen:
+    with snapshot(path) as seen:
         (cut,) = [one for one in seen.origins if one == HOST]
         reasons = explain(seen, f"{cut}/a/up/up/up/up/up/b").reasons
     limits = "limits of this kind cut off 2 pages of its host"
@@ -79,23 +78,19 @@ def test_traps_and_repeating_paths_are_told_apart(tmp_path: Path) -> None:
     ],
 )
 def test_limits_of_the_user_are_told_and_not_gathered(
-    tmp_path: Path, options: dict[str, int], kind: str, option: str
+    path: Path, options: dict[str, int], kind: str, option: str
 ) -> None:
-    store = tmp_path / "crawl.db"
-    crawl(store, **options)
-    told = [cut for cut in cuts(store, status(store)) if cut.kind == kind]
+    crawl(path, **options)
+    told = [cut for cut in cuts(path, status(path)) if cut.kind == kind]
     assert [(cut.pages, cut.remedy) for cut in told] == [(1, f"lifted by {option} none")]
-    assert (status(store).importance_gathered or 1) < 1
+    assert (status(path).importance_gathered or 1) < 1
 
 
-def test_of_a_large_store_only_kinds_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = tmp_path / "crawl.db"
-    crawl(store, barren_pages=5)
+def test_of_a_large_store_only_kinds_are_told(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl(path, barren_pages=5)
     monkeypatch.setattr("minicrawl.report.states.cuts.MOST_AT_ONCE", 1)
-    (cut,) = cuts(store, status(store))
+    (cut,) = cuts(path, status(path))
     assert (
         str(cut) == "2 pages: probably a trap: endless similar pages; lifted by --barren-pages none"
     )
-    assert len(cuts(store, status(store), even_of_many=True)) == 2
+    assert len(cuts(path, status(path), even_of_many=True)) == 2

@@ -29,9 +29,9 @@ def kinds_of(path: Path, host: str | None = None) -> list[tuple[str, int, int, f
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(path: Path) -> Path:
     """Return a store with two failures of one host, one of another, a refusal and a page."""
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B, C, GONE, DEEP])
         crawl.read(C)
         crawl.ended(A, State.TIMEOUT, "no whole answer")
@@ -50,9 +50,9 @@ class TestKinds:
         assert kinds_of(store, host="a.example") == [("timeout", 2, 2, 1.0)]
 
     def test_skipped_pages_and_failures_before_a_success_count_on_one_side(
-        self, tmp_path: Path
+        self, path: Path
     ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A, B])
             crawl.ended(B, State.TRAP)
             crawl.batch.fetches[-1] = FetchRow(1, NOON, NOT_ASKED, None, 0, 0.0, "--limit 3")
@@ -84,15 +84,15 @@ class TestHosts:
         assert found(store).hosts == hosts
         assert found(store, count=1).hosts == hosts[:1]
 
-    def test_the_error_of_a_host_has_the_status(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_the_error_of_a_host_has_the_status(self, path: Path) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.SERVER_ERROR, "busy")
             crawl.batch.fetches[0] = crawl.batch.fetches[0]._replace(status=503)
         assert [host.detail for host in found(crawl.path).hosts] == ["503 busy"]
 
-    def test_a_host_that_was_never_requested_shows_its_problem(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_a_host_that_was_never_requested_shows_its_problem(self, path: Path) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.TLS)
             crawl.batch.fetches.clear()
@@ -102,8 +102,8 @@ class TestHosts:
         assert report.pages == [FailedPage(A, "tls", None, "tls: has expired", None)]
         assert kinds_of(crawl.path) == [("tls", 1, 0, 0.0)]
 
-    def test_a_problem_with_another_page_is_no_reason_of_a_refusal(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_a_problem_with_another_page_is_no_reason_of_a_refusal(self, path: Path) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.ROBOTS)
             crawl.batch.fetches.clear()
@@ -132,17 +132,17 @@ class TestPages:
             found(store, host="d.example")
 
     def test_a_page_is_listed_once_with_the_request_that_decided_its_state(
-        self, tmp_path: Path
+        self, path: Path
     ) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A])
             crawl.ended(A, State.RESET, "the first")
             crawl.ended(A, State.RESET, "the second")
             crawl.batch.fetches.append(FetchRow(0, NOON, State.TIMEOUT.outcome, None, 0, 0.1, ""))
         assert [page.detail for page in found(crawl.path).pages] == ["the second"]
 
-    def test_requested_pages_come_before_others(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_requested_pages_come_before_others(self, path: Path) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A, B, C])
             for url in (A, B, C):
                 crawl.ended(url, State.CONNECT)

@@ -69,8 +69,8 @@ def test_each_url_counts_once_by_type_and_outcome(store: Path) -> None:
     assert hosts == {"a.example": 9, "b.example": 1}
 
 
-def test_unrequested_file_types_count_as_skipped_by_type(tmp_path: Path) -> None:
-    found = rows(crawled(tmp_path / "crawl.db", "html"))
+def test_unrequested_file_types_count_as_skipped_by_type(path: Path) -> None:
+    found = rows(crawled(path, "html"))
     skipped = {content_type for content_type, outcome in found if outcome == "type"}
     assert skipped == {".pdf", ".zip", ".docx", ".png", "video/mp4"}
 

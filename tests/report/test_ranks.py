@@ -59,8 +59,8 @@ class TestRows:
         assert by_url[MOVED].state == "moved"
         assert (by_url[GONE].state, by_url[GONE].last_fetched) == ("not-found", None)
 
-    def test_a_page_that_disappeared_keeps_its_title(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_a_page_that_disappeared_keeps_its_title(self, path: Path) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([A])
             crawl.read(A, title="Here")
             crawl.ended(A, State.NOT_FOUND)
@@ -113,8 +113,8 @@ def test_top_can_omit_redirects_and_missing_pages(store: Path, count: int) -> No
         assert unread == [page for page in pages if not page["fetched"]]
 
 
-def test_unread_pages_with_a_presumed_history_are_not_rising(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_unread_pages_with_a_presumed_history_are_not_rising(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.batch.counters[tables.SETTINGS] = {"newborn-history": "mean"}
         crawl.seeds([A, B, C])
         crawl.presume([A, B, C], UNIT)

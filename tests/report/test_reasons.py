@@ -45,8 +45,8 @@ def test_the_largest_givers_come_first_and_their_shares_add_up(store: Path) -> N
     assert giver.amount == pytest.approx(6 * 0.85 / 3)
 
 
-def test_a_page_has_the_status_of_the_lists(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_page_has_the_status_of_the_lists(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, GONE, C])
         crawl.read(A)
         crawl.batch.fetches.append(FetchRow(1, crawl.now, "failed:not-found", 404, 0, 0.0, ""))
@@ -111,8 +111,8 @@ def test_a_page_has_the_reasons_of_its_host(
         assert words in reason
 
 
-def test_a_skipped_page_names_the_limit(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_skipped_page_names_the_limit(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B])
         crawl.ended(A, State.TRAP)
         crawl.batch.fetches.append(FetchRow(0, crawl.now, NOT_ASKED, None, 0, 0.0, "--limit 3"))
@@ -128,9 +128,9 @@ def test_a_skipped_page_names_the_limit(tmp_path: Path) -> None:
     ("state", "words"), [(State.CANONICAL, "canonical URL"), (State.ALIAS, "same content as")]
 )
 def test_a_duplicate_names_its_original_and_the_reason(
-    tmp_path: Path, state: State, words: str
+    path: Path, state: State, words: str
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         crawl.moved(A, B, state)
     (reason,) = explained(crawl.path, A).reasons
@@ -138,8 +138,8 @@ def test_a_duplicate_names_its_original_and_the_reason(
     assert B in reason
 
 
-def test_a_waiting_page_has_its_position_in_the_queue(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_waiting_page_has_its_position_in_the_queue(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([GONE, A, B, C, DEEP])
         crawl.read(GONE)
     assert explained(crawl.path, A).place == QueuePosition(1, 4, 1, 2)
@@ -150,11 +150,9 @@ def test_a_waiting_page_has_its_position_in_the_queue(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["js", "exe", "JS"])
-def test_scripts_and_programs_are_only_requested_if_they_are_seeds(
-    tmp_path: Path, ending: str
-) -> None:
+def test_scripts_and_programs_are_only_requested_if_they_are_seeds(path: Path, ending: str) -> None:
     linked, seed = f"http://a.example/run.{ending}", f"http://b.example/run.{ending}"
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, linked, seed])
         crawl.ended(linked, State.TYPE)
         crawl.ended(seed, State.TYPE)
@@ -167,9 +165,9 @@ def test_scripts_and_programs_are_only_requested_if_they_are_seeds(
 
 @pytest.mark.parametrize("reason", [*FAILURES, *REFUSALS])
 def test_every_refusal_and_failure_has_one_reason_and_every_cut_its_remedy(
-    tmp_path: Path, reason: State
+    path: Path, reason: State
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         crawl.ended(A, reason, "what exactly")
     found = explained(crawl.path, A)

@@ -44,8 +44,8 @@ def crawled(path: Path, **chosen: Any) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return crawled(tmp_path / "crawl.db")
+def store(path: Path) -> Path:
+    return crawled(path)
 
 
 def paths(file: Path) -> set[str]:
@@ -74,9 +74,9 @@ def test_a_long_sitemap_is_an_index_of_files_beside_it(
     assert len(parts[0]) == 30
 
 
-def test_a_store_without_pages_has_an_empty_sitemap(tmp_path: Path) -> None:
+def test_a_store_without_pages_has_an_empty_sitemap(path: Path) -> None:
     left_out = list[str]()
-    with snapshot(crawled(tmp_path / "crawl.db", deny=["."])) as seen:
+    with snapshot(crawled(path, deny=["."])) as seen:
         (line,) = SITEMAP.lines(seen, left_out.append)
     assert line.endswith(b"</urlset>\n")
     assert left_out

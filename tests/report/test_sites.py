@@ -62,9 +62,9 @@ FLOWS: dict[str, tuple[float, Event, dict[tuple[int, int], float]]] = {
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_links_have_the_shares_of_cash(tmp_path: Path, name: str) -> None:
+def test_links_have_the_shares_of_cash(path: Path, name: str) -> None:
     small_edge, event, expected = FLOWS[name]
-    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=small_edge))) as crawl:
+    with closing(HandCrawl(path, StoreTerms(small_edge=small_edge))) as crawl:
         crawl.seeds([A])
         event(crawl)
     assert shares(crawl.path) == pytest.approx(expected)
@@ -80,9 +80,9 @@ def test_links_have_the_shares_of_cash(tmp_path: Path, name: str) -> None:
     ],
 )
 def test_focus_gives_more_as_far_as_the_small_edge_can_pay(
-    tmp_path: Path, focus: tuple[int, int], expected: tuple[float, float]
+    path: Path, focus: tuple[int, int], expected: tuple[float, float]
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.6))) as crawl:
+    with closing(HandCrawl(path, StoreTerms(small_edge=0.6))) as crawl:
         crawl.seeds([A])
         crawl.read(A, [B, C], focus=focus)
         given = [key / UNIT - 1 for key in crawl.frontier.ledger.key[1:]]
@@ -91,8 +91,8 @@ def test_focus_gives_more_as_far_as_the_small_edge_can_pay(
 
 
 class TestSites:
-    def test_converged_importance_is_the_stationary_flow(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
+    def test_converged_importance_is_the_stationary_flow(self, path: Path) -> None:
+        with closing(HandCrawl(path, StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([NEWS, SHOP])
             crawl.read(NEWS, [SHOP, BLOG])
             crawl.read(SHOP, [NEWS])
@@ -105,8 +105,8 @@ class TestSites:
         total = sum(given.values())
         assert found == pytest.approx({name: cash / total for name, cash in given.items()})
 
-    def test_links_within_a_site_do_not_count(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(window="static"))) as crawl:
+    def test_links_within_a_site_do_not_count(self, path: Path) -> None:
+        with closing(HandCrawl(path, StoreTerms(window="static"))) as crawl:
             crawl.seeds([NEWS], endowment=10)
             crawl.read(NEWS, [BLOG, SHOP])
             crawl.read(SHOP, [BLOG])
@@ -122,8 +122,8 @@ class TestSites:
         assert first.pages_importance == pytest.approx(shares[0] + shares[1])
         assert second.pages_importance == pytest.approx(shares[2])
 
-    def test_without_flow_between_sites_their_pages_decide_the_order(self, tmp_path: Path) -> None:
-        with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    def test_without_flow_between_sites_their_pages_decide_the_order(self, path: Path) -> None:
+        with closing(HandCrawl(path)) as crawl:
             crawl.seeds([SHOP, NEWS, BLOG])
         with snapshot(crawl.path) as seen:
             found = [(site.site, site.importance) for site in top_sites(seen)]
@@ -143,8 +143,8 @@ class TestSavedImportance:
     """A refinement saves the importance of sites together with that of pages."""
 
     @pytest.fixture
-    def crawl(self, tmp_path: Path) -> Iterator[HandCrawl]:
-        with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.2))) as crawl:
+    def crawl(self, path: Path) -> Iterator[HandCrawl]:
+        with closing(HandCrawl(path, StoreTerms(small_edge=0.2))) as crawl:
             crawl.seeds([NEWS, SHOP, MOVED])
             crawl.read(NEWS, [SHOP, BLOG, A])
             crawl.moved(MOVED, SHOP)

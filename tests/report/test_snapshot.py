@@ -15,14 +15,13 @@ from minicrawl.report.waiting_pages import queue_position, waiting
 from minicrawl.store import tables
 from minicrawl.store.derived.ranks import RankRow, keep_ranks
 from minicrawl.store.reader import reading
-from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl
 
 
 @pytest.mark.parametrize("times", [1, 300])
 def test_in_links_of_checkpoint_and_log_add_up_for_few_pages_and_many(
-    tmp_path: Path, times: int
+    path: Path, times: int
 ) -> None:
-    path = tmp_path / "crawl.db"
     with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [B, C])
@@ -36,9 +35,9 @@ def test_in_links_of_checkpoint_and_log_add_up_for_few_pages_and_many(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(path: Path) -> Path:
     """Return a store of three pages with a saved rank."""
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [C])
     row = RankRow("pagerank", "{}", 1.8e9, crawl.frontier.last_seq, 3, 1, 52, 1e-9, True)
@@ -78,8 +77,8 @@ def test_an_unknown_rank_is_refused_with_the_known_ones(store: Path) -> None:
             scores(seen, "trust")
 
 
-def test_a_store_without_saved_ranks_only_has_opic(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_store_without_saved_ranks_only_has_opic(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
     assert state(crawl.path) == []
     refusal = pytest.raises(UsageError, match=r"pagerank, only opic: .*`minicrawl rank`")
@@ -87,8 +86,8 @@ def test_a_store_without_saved_ranks_only_has_opic(tmp_path: Path) -> None:
         scores(seen, "pagerank")
 
 
-def test_the_page_that_received_most_cash_is_next(tmp_path: Path) -> None:
-    with snapshot(filled_store(tmp_path / "crawl.db")) as seen:
+def test_the_page_that_received_most_cash_is_next(filled: Path) -> None:
+    with snapshot(filled) as seen:
         found = list(waiting(seen))
         keys = seen.frontier.ledger.key
     # 6 units were shared with 85 % among three links: 1.7 units each.
@@ -102,10 +101,8 @@ def test_the_page_that_received_most_cash_is_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["greedy", "breadth-first", "random"])
-def test_pages_are_predicted_in_the_order_in_which_they_are_read(
-    tmp_path: Path, strategy: str
-) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_pages_are_predicted_in_the_order_in_which_they_are_read(path: Path, strategy: str) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.batch.counters[tables.LAST_RUN_SETTINGS] = {"strategy": strategy}
         crawl.seeds([A, B])
         crawl.read(A, [C, DEEP, GONE, MOVED])

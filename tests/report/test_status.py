@@ -57,9 +57,9 @@ def test_the_command_to_resume_works_from_the_current_folder(
     assert status(Path("new.db")).command == moved
 
 
-def test_the_error_factor_is_all_cash_divided_by_the_cash_that_flowed(tmp_path: Path) -> None:
+def test_the_error_factor_is_all_cash_divided_by_the_cash_that_flowed(path: Path) -> None:
     """Three pages and an endowment of 5 have 8 units of cash; 3.5 of them have flowed."""
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B], endowment=5)
         crawl.commit()
         before = status(crawl.path)
@@ -70,8 +70,8 @@ def test_the_error_factor_is_all_cash_divided_by_the_cash_that_flowed(tmp_path: 
     assert found.error_factor == pytest.approx(8 / 3.5)
 
 
-def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [B, C])
     estimated = status(crawl.path).convergence
@@ -89,14 +89,14 @@ def test_with_a_short_log_status_has_the_converged_ranks_of_other_reports(tmp_pa
 
 
 def test_with_a_long_log_guaranteed_importance_is_known_while_the_seeds_stay_the_same(
-    tmp_path: Path, long_log: Callable[[], None]
+    path: Path, long_log: Callable[[], None]
 ) -> None:
     """A links to B and C, B to A; C is unread. Computed by hand as in `opic.estimate`, e = 1/4.
 
     When half of the jumps go to an unread page, half of the flow is left.
     """
     long_log()
-    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
+    with closing(HandCrawl(path, StoreTerms(small_edge=0.25))) as crawl:
         crawl.seeds([A], endowment=5)
         crawl.read(A, [B, C])
         crawl.read(B, [A])
@@ -115,8 +115,8 @@ def test_with_a_long_log_guaranteed_importance_is_known_while_the_seeds_stay_the
     assert status(crawl.path).importance_guaranteed == pytest.approx(22 / (22 + 46), abs=1e-3)
 
 
-def test_with_a_short_log_guaranteed_importance_is_as_new_as_the_ranks(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(small_edge=0.25))) as crawl:
+def test_with_a_short_log_guaranteed_importance_is_as_new_as_the_ranks(path: Path) -> None:
+    with closing(HandCrawl(path, StoreTerms(small_edge=0.25))) as crawl:
         crawl.seeds([A], endowment=5)
         crawl.batch.counters[tables.CONVERGES] = True
         for page, links, share in ((A, [B, C], 1 / 4), (B, [A], 44 / 92), (C, [], 1)):
@@ -126,16 +126,16 @@ def test_with_a_short_log_guaranteed_importance_is_as_new_as_the_ranks(tmp_path:
 
 
 @pytest.mark.parametrize("terms", [StoreTerms(links=False), StoreTerms()])
-def test_without_seeds_or_links_nothing_is_guaranteed(terms: StoreTerms, tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db", terms)) as crawl:
+def test_without_seeds_or_links_nothing_is_guaranteed(terms: StoreTerms, path: Path) -> None:
+    with closing(HandCrawl(path, terms)) as crawl:
         crawl.seeds([A], endowment=0 if terms.links else 5)
         crawl.batch.counters[tables.CONVERGES] = True
         crawl.read(A, [B])
     assert status(crawl.path).importance_guaranteed is None
 
 
-def test_a_refusal_is_counted_under_its_reason(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_refusal_is_counted_under_its_reason(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         found = status(crawl.path)
         assert (found.pages_known, found.found_per_fetch) == (0, None)
         crawl.seeds([A])
@@ -147,9 +147,9 @@ def test_a_refusal_is_counted_under_its_reason(tmp_path: Path) -> None:
     ("alike", "pages", "is_mirror"), [(8, 10, True), (7, 10, False), (4, 4, False)]
 )
 def test_a_host_whose_pages_mostly_repeat_another_host_is_a_mirror(
-    tmp_path: Path, alike: int, pages: int, *, is_mirror: bool
+    path: Path, alike: int, pages: int, *, is_mirror: bool
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         originals = [f"http://a.example/{number}" for number in range(pages + 1)]
         twins = [f"http://twin.example/{number}" for number in range(pages)]
         crawl.seeds([*originals, *twins])
@@ -164,10 +164,10 @@ def test_a_host_whose_pages_mostly_repeat_another_host_is_a_mirror(
 @pytest.mark.parametrize("copy", ["a", "b"])
 @pytest.mark.parametrize("larger", ["a", "b"])
 def test_the_mirror_is_the_host_with_the_duplicates_whichever_is_older_or_larger(
-    tmp_path: Path, copy: str, larger: str
+    path: Path, copy: str, larger: str
 ) -> None:
     original = "b" if copy == "a" else "a"
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         names = range(10)
         crawl.seeds([f"http://{host}.example/{name}" for host in "ab" for name in names])
         crawl.seeds([f"http://{larger}.example/more"])

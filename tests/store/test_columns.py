@@ -39,8 +39,8 @@ def test_columns_of_all_blocks_are_in_the_order_of_pages(many_pages: HandCrawl) 
     assert hosts.tolist() == many_pages.frontier.urls.host_of.tolist()
 
 
-def test_a_store_without_pages_has_empty_columns(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_store_without_pages_has_empty_columns(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         connection = crawl.store.connection
         assert list(page_columns.blocks(connection, "frontier", "key")) == []
         assert page_columns.whole(connection, "urls", "host").tolist() == []

@@ -36,10 +36,10 @@ def test_a_missing_store_is_refused_and_not_created(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_file_is_no_store(tmp_path: Path) -> None:
-    (tmp_path / "crawl.db").touch()
+def test_an_empty_file_is_no_store(path: Path) -> None:
+    path.touch()
     with pytest.raises(MissingStoreError):
-        reading(tmp_path / "crawl.db").__enter__()
+        reading(path).__enter__()
 
 
 def test_a_store_in_a_read_only_folder_can_be_read(read_only: Path) -> None:
@@ -53,8 +53,8 @@ def test_a_path_may_have_special_characters_of_urls(tmp_path: Path) -> None:
         assert tables.url_of(connection, 0) == A
 
 
-def test_a_reader_sees_a_consistent_snapshot_during_a_crawl(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_a_reader_sees_a_consistent_snapshot_during_a_crawl(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         crawl.commit()
         with reading(crawl.path) as connection:
@@ -113,8 +113,8 @@ def test_only_the_first_seeds_are_named_and_all_are_counted(filled: Path) -> Non
         assert step_log.first_seeds(connection, 1) == ([A], 2)
 
 
-def test_pages_are_ordered_by_their_first_reading(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_pages_are_ordered_by_their_first_reading(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B])
         crawl.read(B)
         crawl.read(A)
@@ -145,8 +145,8 @@ def test_a_page_that_failed_had_a_turn(filled: Path) -> None:
     assert (seqs.tolist(), pages.tolist()) == ([3, 4, 5, 6], [0, 1, 2, 5])
 
 
-def test_links_and_bytes_of_titles_are_counted(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_links_and_bytes_of_titles_are_counted(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B])
         crawl.read(A, [B, DEEP], title="Übersicht")
         crawl.read(B, [A, DEEP])
@@ -155,9 +155,9 @@ def test_links_and_bytes_of_titles_are_counted(tmp_path: Path) -> None:
         assert questions.documents_stored(crawl.store.connection) == (2, len("Übersicht".encode()))
 
 
-def test_any_number_of_locations_can_be_requested(tmp_path: Path) -> None:
+def test_any_number_of_locations_can_be_requested(path: Path) -> None:
     urls = [f"http://a.example/{number}" for number in range(34_567)]
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds(urls)
         crawl.commit()
         connection = crawl.store.connection

@@ -137,8 +137,8 @@ def test_a_truncated_blob_in_a_batch_is_refused(
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[StoreWriter]:
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as opened:
+def store(path: Path) -> Iterator[StoreWriter]:
+    with closing(StoreWriter.open(path)) as opened:
         yield opened
 
 
@@ -206,12 +206,12 @@ def test_a_large_block_is_closed(store: StoreWriter) -> None:
     assert texts(store, 5, many[-1]) == ["5" * long, f"x{many[-1]}"]
 
 
-def test_the_next_run_joins_small_blocks_of_earlier_ones(tmp_path: Path) -> None:
+def test_the_next_run_joins_small_blocks_of_earlier_ones(path: Path) -> None:
     for page in range(3):
-        with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
+        with closing(StoreWriter.open(path)) as store:
             written(store, (page, f"p{page}"))
             store.compact()
-    with closing(StoreWriter.open(tmp_path / "crawl.db")) as store:
+    with closing(StoreWriter.open(path)) as store:
         assert rows(store) == [(0, 3)]
         assert texts(store, *range(3)) == ["p0", "p1", "p2"]
 

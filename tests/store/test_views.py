@@ -46,9 +46,9 @@ def test_the_views_have_names_titles_and_cash_in_units(store: sqlite3.Connection
     assert requests.fetchall() == [("failed:not-found", None)]
 
 
-def test_duplicates_are_redirects(tmp_path: Path) -> None:
+def test_duplicates_are_redirects(path: Path) -> None:
     copy, other = "http://a.example/copy", "http://a.example/other"
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, copy, other])
         crawl.read(A)
         crawl.moved(copy, A, State.ALIAS)

@@ -271,10 +271,10 @@ def test_in_random_order_each_page_is_read_again_with_equal_chance() -> None:
     assert turns == pytest.approx(np.full(10, 200), rel=0.2)
 
 
-def test_the_strategy_of_a_crawl_also_orders_pages_to_read_again(tmp_path: Path) -> None:
+def test_the_strategy_of_a_crawl_also_orders_pages_to_read_again(path: Path) -> None:
     """Breadth first, pages of a host are read again in a cycle, whatever their cash."""
     _, turns = turns_of(
-        tmp_path / "crawl.db",
+        path,
         web_with_small_hosts(pages=60),
         strategy="breadth-first",
         refresh=0.5,
@@ -294,11 +294,11 @@ def test_the_strategy_of_a_crawl_also_orders_pages_to_read_again(tmp_path: Path)
 @pytest.mark.large
 @pytest.mark.parametrize(("strategy", "share", "delay"), [("siblings", 0.2, 0), ("greedy", 0.8, 1)])
 def test_no_page_starves_where_small_hosts_have_nothing_unread(
-    strategy: str, share: float, delay: int, tmp_path: Path
+    strategy: str, share: float, delay: int, path: Path
 ) -> None:
     """The shares hold for all hosts and for each large one, and the richest page is soon read."""
     _, turns = turns_of(
-        tmp_path / "crawl.db",
+        path,
         web_with_small_hosts(pages=600),
         strategy=strategy,
         refresh=share,
@@ -319,13 +319,12 @@ def test_no_page_starves_where_small_hosts_have_nothing_unread(
     assert sum(turn.url == LICENCE for turn in turns[200:]) >= 3
 
 
-def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(tmp_path: Path) -> None:
+def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(path: Path) -> None:
     """Two hosts have pages to read again, and six others have only unread pages."""
     old: dict[str, list[str]] = {
         f"http://old{host}.example/{n}": [] for host in range(2) for n in range(20)
     }
     links: dict[str, list[str]] = {"http://a.example/": list(old), **old}
-    path = tmp_path / "crawl.db"
     crawl(web_of(links), path, "http://a.example/", delay=0, address_delay=0)
     new = [f"http://new{host}.example/{n}" for host in range(6) for n in range(20)]
     links |= dict.fromkeys(old, new) | {page: [] for page in new}
@@ -337,14 +336,12 @@ def test_the_share_of_pages_to_read_again_holds_though_other_hosts_are_idle(tmp_
     assert len(again) / 40 == pytest.approx(0.8, abs=0.05)
 
 
-def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(tmp_path: Path) -> None:
+def test_one_slow_host_with_unread_pages_does_not_make_a_crawl_idle(path: Path) -> None:
     """The crawl has no limit of pages, so pages of other hosts are read again meanwhile."""
     quick = [f"http://quick{host}.example/" for host in range(8)]
     slow = [f"http://slow.example/{n}" for n in range(60)]
     web = FakeWeb(web_of({"http://slow.example/": [*quick, *slow]} | {url: [] for url in quick}))
-    _, turns = turns_of(
-        tmp_path / "crawl.db", web, ["http://slow.example/"], refresh=0.5, delay=1.0, for_=40
-    )
+    _, turns = turns_of(path, web, ["http://slow.example/"], refresh=0.5, delay=1.0, for_=40)
     of_slow = sum(turn.host == "http://slow.example" for turn in turns)
     assert of_slow >= 36
     assert len(turns) >= of_slow + 0.7 * 8 * 36

@@ -227,8 +227,7 @@ def test_archives_need_whole_pages(path: Path, tmp_path: Path, name: str) -> Non
         open_keeping(store, storing, lambda _: None)
 
 
-def test_a_damaged_file_of_earlier_bodies_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "crawl.db"
+def test_a_damaged_file_of_earlier_bodies_is_an_error(path: Path) -> None:
     file_beside(path, EARLIER).write_bytes(b"no database" * 999)
     with pytest.raises(StoreError, match="-earlier"):
         crawled(path, {})

@@ -136,10 +136,10 @@ def test_a_page_that_leads_to_a_login_and_back_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_login_without_a_session_is_a_circle(
-    tmp_path: Path, believes: bool, settings: dict[str, str], end: str, times: int
+    path: Path, believes: bool, settings: dict[str, str], end: str, times: int
 ) -> None:
     web = LoginWeb(believes=believes)
-    found = logged_in(tmp_path / "crawl.db", web, **settings)
+    found = logged_in(path, web, **settings)
     assert found[end] == "bad-redirect"
     assert web.asked.count("/") == times
 
@@ -150,12 +150,9 @@ def test_without_jar_no_cookie_is_sent(web: SessionWeb, server: DemoServer, tmp_
     assert not (tmp_path / "crawl.db-cookies").exists()
 
 
-def test_the_next_run_keeps_the_session(
-    web: SessionWeb, server: DemoServer, tmp_path: Path
-) -> None:
-    store = tmp_path / "crawl.db"
-    crawled(server, store, cookies="on", new_pages=3)
-    crawled(server, store, new_pages=3)  # the store keeps the setting of the first run
+def test_the_next_run_keeps_the_session(web: SessionWeb, server: DemoServer, path: Path) -> None:
+    crawled(server, path, cookies="on", new_pages=3)
+    crawled(server, path, new_pages=3)  # the store keeps the setting of the first run
     assert web.sessions == 2
 
 

@@ -24,7 +24,6 @@ from tests.proofs.crash.child import Plan, amounts, start_alone
 from tests.proofs.crash.killing import IN_FLIGHT, PATIENCE_S, Crawls, logged_commits
 from tests.proofs.crash.web import Server, serving
 from tests.search.stored.stores import PAGES, SEA, read_into
-from tests.stores import filled_store
 
 pytestmark = pytest.mark.proof
 
@@ -183,16 +182,15 @@ def test_a_store_on_a_read_only_disk_can_be_read_and_searched_but_not_changed(
 
 
 def test_a_second_crawl_is_refused_in_one_line_and_changes_nothing(
-    tmp_path: Path, capsys: Captured
+    filled: Path, capsys: Captured
 ) -> None:
-    store = filled_store(tmp_path / "crawl.db")
-    before = store.read_bytes()
+    before = filled.read_bytes()
     for arguments in (["https://example.org/"], ["https://example.org/", "--fresh"], []):
-        with closing(StoreWriter.open(store)):
-            assert main(["crawl", "--store", str(store), *arguments]) == 1
+        with closing(StoreWriter.open(filled)):
+            assert main(["crawl", "--store", str(filled), *arguments]) == 1
         out, err = capsys.readouterr()
-        assert (out, err.count("\n"), str(store) in err) == ("", 1, True)
-    assert store.read_bytes() == before
+        assert (out, err.count("\n"), str(filled) in err) == ("", 1, True)
+    assert filled.read_bytes() == before
 
 
 def test_a_damaged_page_of_a_store_does_no_harm_or_fails_with_one_line(

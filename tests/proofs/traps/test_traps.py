@@ -30,16 +30,15 @@ LIMITS = (
 
 
 @pytest.mark.proof
-def test_most_healthy_pages_are_read_and_a_limit_ends_every_trap(tmp_path: Path) -> None:
+def test_most_healthy_pages_are_read_and_a_limit_ends_every_trap(path: Path) -> None:
     """One test checks several laws: as many tests of one crawl, two processes would crawl."""
-    store = tmp_path / "crawl.db"
-    outcome = crawl(store)
+    outcome = crawl(path)
     assert outcome.healthy_share >= LEAST_HEALTHY
     assert_traps_get_few_of_the_requests(outcome)
     assert outcome.requests.keys() >= set(KINDS)
-    assert_limits_are_explained(outcome, store)
+    assert_limits_are_explained(outcome, path)
     assert_filters_end_by_either_of_two_limits(outcome)
-    assert audit(store).wrong == []
+    assert audit(path).wrong == []
 
 
 def assert_traps_get_few_of_the_requests(outcome: Outcome) -> None:

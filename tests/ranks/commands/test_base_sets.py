@@ -12,7 +12,7 @@ import pytest
 from minicrawl.cli import main
 from tests.cli import calls
 from tests.cli.calls import Captured, refusal, scores
-from tests.stores import A, B, C, HandCrawl, filled_store
+from tests.stores import A, B, C, HandCrawl
 
 # Root 1 links to 2 and 3; 3, 4 and 5 link to it; 6 is outside the base set of 1.
 LINKS = [(1, 2), (1, 3), (4, 1), (5, 1), (5, 3), (3, 1), (2, 6), (6, 5)]
@@ -61,9 +61,9 @@ def test_each_topic_has_its_walk_in_the_base_set(capsys: Captured) -> None:
 
 
 def test_similarity_mixes_the_score_with_the_likeness_to_the_query(
-    capsys: Captured, tmp_path: Path
+    capsys: Captured, filled: Path
 ) -> None:
-    store = ("--store", str(filled_store(tmp_path / "crawl.db")), "--query", "the first")
+    store = ("--store", str(filled), "--query", "the first")
     alone = ranked(capsys, "pagerank", *store)
     mixed = ranked(capsys, "pagerank", *store, "--similarity", "0.4")
     # A has both words of the query among its words, B has only "the".
@@ -124,18 +124,16 @@ def test_recent_jumps_and_topics_mixed_by_words_stay_in_the_base_set(
     assert re.search(r"sea 68\.3%.*land 31\.7%", capsys.readouterr().err)
 
 
-def test_likeness_weighs_links_by_the_likeness_of_their_ends(
-    capsys: Captured, tmp_path: Path
-) -> None:
+def test_likeness_weighs_links_by_the_likeness_of_their_ends(capsys: Captured, path: Path) -> None:
     """The oracle is numpy on W_ij = (s_i + s_j) / 2, s being the cosine of query and words."""
     pages = [f"http://{name}.org/" for name in ("north", "south", "east", "west")]
     titles = ["old harbour", "the harbour", "old sea", "harbour harbour"]
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (2, 3), (3, 1)]
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds(pages)
         for page, title in enumerate(titles):
             crawl.read(pages[page], [pages[b] for a, b in pairs if a == page], title=title)
-    command = ["--store", str(tmp_path / "crawl.db"), "--query", "harbour"]
+    command = ["--store", str(path), "--query", "harbour"]
     found = ranked(capsys, "hits", *command, "--likeness")
     of_pages = [words(url, title) for url, title in zip(pages, titles, strict=True)]
     like = np.array([("harbour" in some) / sqrt(len(some)) for some in of_pages])

@@ -18,15 +18,15 @@ def links(source: Source) -> list[list[int]]:
     return source.graph.graph.adjacency()
 
 
-def test_two_links_that_meet_behind_a_redirect_are_one(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_two_links_that_meet_behind_a_redirect_are_one(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A])
         crawl.read(A, [MOVED, B, C])
         crawl.moved(MOVED, C)
     assert links_in(crawl.path) == {(A, B), (A, C), (MOVED, C)}
 
 
-def test_loading_links_reports_progress(tmp_path: Path) -> None:
+def test_loading_links_reports_progress(filled: Path) -> None:
     told: list[float] = []
 
     @contextmanager
@@ -34,7 +34,7 @@ def test_loading_links_reports_progress(tmp_path: Path) -> None:
         assert label == "links"
         yield told.append
 
-    with opened(filled_store(tmp_path / "crawl.db"), None, progress) as source:
+    with opened(filled, None, progress) as source:
         assert told == []  # links are loaded on first use
         assert source.graph is source.graph
     assert told == [1.0]
@@ -50,9 +50,9 @@ def test_a_store_without_links_or_pages_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_store_may_have_pages_and_no_links_and_origins_with_one_host_name_are_one_host(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B, "https://a.example/login", "http://a.example:8080/"])
     with opened(crawl.path, None) as source:
         assert links(source) == [[], [], [], []]
@@ -61,8 +61,8 @@ def test_a_store_may_have_pages_and_no_links_and_origins_with_one_host_name_are_
     assert of_node.tolist() == [0, 1, 0, 0]
 
 
-def test_a_page_is_found_by_any_spelling_of_its_url(tmp_path: Path) -> None:
-    with opened(filled_store(tmp_path / "crawl.db"), None) as source:
+def test_a_page_is_found_by_any_spelling_of_its_url(filled: Path) -> None:
+    with opened(filled, None) as source:
         wanted = [B, "http://A.example#top", "http://d.example/", "no url", DEEP, B]
         assert source.graph.names.find(wanted) == [1, 0, None, None, 3, 1]
         assert source.graph.names.find([]) == []

@@ -56,8 +56,8 @@ def test_links_are_followed_through_redirects_both_ways(
     assert (found.url, found.stands_for, urls(found)) == (url, stands_for, wanted)
 
 
-def test_the_most_important_page_comes_first_and_all_are_counted(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_the_most_important_page_comes_first_and_all_are_counted(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B, C])
         crawl.seeds([DEEP], endowment=10)
         for page in (A, B, DEEP):
@@ -145,9 +145,9 @@ def _random_event(crawl: HandCrawl, dice: Random, names: list[str]) -> None:
 
 
 @pytest.mark.slow
-def test_an_old_index_is_completed_from_the_log(tmp_path: Path) -> None:
+def test_an_old_index_is_completed_from_the_log(path: Path) -> None:
     first = None
-    for crawl in _rounds(tmp_path / "crawl.db", 12):
+    for crawl in _rounds(path, 12):
         wanted = _givers_by_page(crawl.path)
         with snapshot(crawl.path) as seen:
             for url, givers in wanted.items():
@@ -156,10 +156,10 @@ def test_an_old_index_is_completed_from_the_log(tmp_path: Path) -> None:
         assert indexed(crawl.path) == first
 
 
-def test_a_very_old_index_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_very_old_index_is_rebuilt(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("minicrawl.report.links.backlinks.FEW_STEPS", 0)
     steps = []
-    for crawl in _rounds(tmp_path / "crawl.db", 20):
+    for crawl in _rounds(path, 20):
         url = "http://h0.example/0"
         with snapshot(crawl.path) as seen:
             found = backlinks(seen, url)

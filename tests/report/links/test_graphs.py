@@ -59,17 +59,17 @@ EDGES: dict[Callable[[HandCrawl], None], set[tuple[Any, ...]]] = {
 
 @pytest.mark.parametrize("event", EDGES)
 def test_edges_have_the_weights_of_their_links(
-    event: Callable[[HandCrawl], None], tmp_path: Path
+    event: Callable[[HandCrawl], None], path: Path
 ) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B, C])
         event(crawl)
     with snapshot(crawl.path) as seen:
         assert named(PageGraph(seen, ALL)) == EDGES[event]
 
 
-def test_in_a_drawing_without_the_redirect_both_links_are_one_edge(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def test_in_a_drawing_without_the_redirect_both_links_are_one_edge(path: Path) -> None:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([A, B, C])
         crawl.read(A)
         links_by_a_redirect(crawl)

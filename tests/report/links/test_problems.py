@@ -31,8 +31,8 @@ Find = Callable[[Snapshot, str | None], Sequence[object]]
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Iterator[Snapshot]:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def seen(path: Path) -> Iterator[Snapshot]:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds([HOME], endowment=1)
         crawl.seeds([ALONE])  # as from a sitemap
         crawl.read(HOME, [NEWS, GONE, OLDER, LOOP, COPY, ELSEWHERE])
@@ -44,7 +44,7 @@ def seen(tmp_path: Path) -> Iterator[Snapshot]:
         crawl.ended(GONE, State.NOT_FOUND)
         crawl.ended(LOST, State.SERVER_ERROR)
         crawl.ended(LOOP, State.BAD_REDIRECT)
-    with snapshot(tmp_path / "crawl.db") as found:
+    with snapshot(path) as found:
         yield found
 
 
@@ -118,8 +118,8 @@ def test_pages_are_sorted_by_a_column_with_missing_values_last(
 
 
 @pytest.mark.parametrize("find", [broken_links, redirects])
-def test_a_store_without_links_is_refused(tmp_path: Path, find: Find) -> None:
-    with closing(HandCrawl(tmp_path / "crawl.db", StoreTerms(links=False))) as crawl:
+def test_a_store_without_links_is_refused(path: Path, find: Find) -> None:
+    with closing(HandCrawl(path, StoreTerms(links=False))) as crawl:
         crawl.seeds([HOME])
-    with snapshot(tmp_path / "crawl.db") as empty, pytest.raises(UsageError, match="--no-links"):
+    with snapshot(path) as empty, pytest.raises(UsageError, match="--no-links"):
         find(empty, None)

@@ -20,8 +20,8 @@ PAGES = [f"http://{'ab'[number % 2]}.example/{number}" for number in range(12)]
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def crawl(path: Path) -> Iterator[HandCrawl]:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds(PAGES[:1])
         yield crawl
 

@@ -29,8 +29,8 @@ PAGES = [f"http://a.example/{number}" for number in range(12)]
 
 
 @pytest.fixture
-def crawl(tmp_path: Path) -> Iterator[HandCrawl]:
-    with closing(HandCrawl(tmp_path / "crawl.db")) as crawl:
+def crawl(path: Path) -> Iterator[HandCrawl]:
+    with closing(HandCrawl(path)) as crawl:
         crawl.seeds(PAGES[:1])
         read(crawl, 0)
         yield crawl
@@ -215,8 +215,8 @@ def test_the_end_of_a_crawl_cancels_a_measurement_of_distances(crawl: HandCrawl)
     assert last.distances_at >= cancelled_at, "the last sample has distances of its own"
 
 
-def test_a_store_without_links_has_no_graph(tmp_path: Path) -> None:
-    assert sampled_now(filled_store(tmp_path / "crawl.db", StoreTerms(links=False))) is None
+def test_a_store_without_links_has_no_graph(path: Path) -> None:
+    assert sampled_now(filled_store(path, StoreTerms(links=False))) is None
 
 
 def test_a_crawl_that_is_sampled_does_not_import_scipy() -> None:

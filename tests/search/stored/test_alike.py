@@ -37,8 +37,8 @@ PAGES = {
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return indexed(tmp_path / "crawl.db", PAGES)
+def store(path: Path) -> Path:
+    return indexed(path, PAGES)
 
 
 def likes(store: Path) -> dict[str, str]:

@@ -62,9 +62,9 @@ def found(tmp_path: Path, pages: Mapping[str, str], query: str) -> list[str]:
     ],
 )
 def test_link_texts_of_many_sites_put_a_page_first(
-    tmp_path: Path, texts: list[str], queries: list[str]
+    path: Path, texts: list[str], queries: list[str]
 ) -> None:
-    store = indexed(tmp_path / "crawl.db", web(texts, 25))
+    store = indexed(path, web(texts, 25))
     assert [search(store, query)[0] for query in queries] == [HOUSE] * len(queries)
 
 

@@ -43,8 +43,7 @@ from tests.search.stored.stores import (
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "crawl.db"
+def store(path: Path) -> Path:
     read_into(path, PAGES, noindex=[HIDDEN])
     return path
 
@@ -156,11 +155,11 @@ def entries(store: Path) -> list[object]:
 
 
 @pytest.mark.slow
-def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(tmp_path: Path) -> None:
+def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(path: Path) -> None:
     """Deep nesting takes lexbor quadratic time."""
-    store, deep = tmp_path / "crawl.db", b"<div>" * 200_000
-    read_into(store, PAGES | {HOME: deep + b"Welcome <a href=/x>with a link</a>"})
-    with snapshot(store) as seen, kept_pages(seen) as archive:
+    deep = b"<div>" * 200_000
+    read_into(path, PAGES | {HOME: deep + b"Welcome <a href=/x>with a link</a>"})
+    with snapshot(path) as seen, kept_pages(seen) as archive:
         places = [found.place for found in scan(archive.segments, end=archive.end)]
         with closing(PageReader(archive.segments.folder, archive.end, 3.0)) as reader:
             found = list(reader.read(places))
@@ -178,21 +177,21 @@ def test_a_slow_page_is_read_as_plain_text_and_harms_no_other(tmp_path: Path) ->
 @pytest.mark.parametrize("follows", [False, True])
 def test_texts_that_a_limit_has_cut_are_named_by_every_run(
     follows: bool,
-    tmp_path: Path,
+    path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    store, deadline = tmp_path / "crawl.db", partial(PageReader, deadline_s=1e-9)
-    read_into(store, {HOME: b"<p>Welcome <a href=/sea>with a link</a>", SEA: b"salt"})
-    index = ["index", "--store", str(store)]
+    deadline = partial(PageReader, deadline_s=1e-9)
+    read_into(path, {HOME: b"<p>Welcome <a href=/sea>with a link</a>", SEA: b"salt"})
+    index = ["index", "--store", str(path)]
     monkeypatch.setattr(rounds, "PageReader", deadline)
     if follows:  # as beside a crawl
-        bring_up_to_date(store, completes=False)
+        bring_up_to_date(path, completes=False)
     for _ in range(2):
         assert main(index) == 1
         said = capsys.readouterr().err
         assert f"{HOME}: read as plain text: not parsed within 1e-09 s of processor time" in said
-        assert urls(store, "welcome") == [HOME]
+        assert urls(path, "welcome") == [HOME]
     monkeypatch.undo()
     assert main([*index, "--fresh"]) == 0
     assert HOME not in capsys.readouterr().err
@@ -208,15 +207,15 @@ def test_a_pdf_without_text_is_named(store: Path, capsys: pytest.CaptureFixture[
 
 @pytest.mark.slow
 @pytest.mark.large
-def test_the_same_store_gives_the_same_index_on_a_busy_machine(tmp_path: Path) -> None:
+def test_the_same_store_gives_the_same_index_on_a_busy_machine(path: Path) -> None:
     """A page takes about a second, a fifth of its deadline, and far longer beside loops."""
-    store, slow = tmp_path / "crawl.db", b"<div>" * 20_000
-    read_into(store, {url: slow + body for url, body in PAGES.items()})
-    bring_up_to_date(store)
-    alone = entries(store)
+    slow = b"<div>" * 20_000
+    read_into(path, {url: slow + body for url, body in PAGES.items()})
+    bring_up_to_date(path)
+    alone = entries(path)
     with busy_loops(4):
-        assert not bring_up_to_date(store, fresh=True).cut
-    assert entries(store) == alone
+        assert not bring_up_to_date(path, fresh=True).cut
+    assert entries(path) == alone
 
 
 _DYING = (

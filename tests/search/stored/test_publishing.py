@@ -90,9 +90,9 @@ def test_a_feed_has_the_pages_that_match_the_latest_first(store: Path) -> None:
     assert refused.status_code == 422
 
 
-def test_a_feed_leaves_out_pages_that_are_known_only_by_links(tmp_path: Path) -> None:
+def test_a_feed_leaves_out_pages_that_are_known_only_by_links(path: Path) -> None:
     page = "<title>Quay</title><p>the harbour <a href=/unread>an unread harbour</a>"
-    linked = indexed(tmp_path / "crawl.db", {"http://a.example/": page})
+    linked = indexed(path, {"http://a.example/": page})
     (search,) = asked_of(PublicSearch(linked, BASE), "/search.json?q=harbour")
     assert len(search.json()["results"]) == 2
     (feed,) = asked_of(PublicSearch(linked, BASE), "/feed.xml?q=harbour")

@@ -15,9 +15,8 @@ from tests.search.stored.stores import PAGES, read_into
 
 @pytest.mark.slow
 def test_each_existing_part_is_counted_and_a_damaged_index_is_empty(
-    tmp_path: Path, capsys: Captured
+    path: Path, capsys: Captured
 ) -> None:
-    path = tmp_path / "crawl.db"
     read_into(path, PAGES)
     status = ("status", "--store", path)
 

@@ -17,14 +17,9 @@ from minicrawl.store.derived.ranks import RankRow, keep_ranks, kept_ranks, rank_
 from minicrawl.store.reader import reading
 from tests.cli.damages import leave_unfinished_change
 from tests.graph.graphs import Link, graph_of
-from tests.stores import A, B, HandCrawl, filled_store
+from tests.stores import A, B, HandCrawl
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS words (word TEXT)"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
 
 
 @contextmanager
@@ -47,83 +42,83 @@ def words(store: Path) -> list[str] | None:
         return [word for (word,) in derived.execute("SELECT word FROM words")]
 
 
-def test_written_rows_are_read(store: Path) -> None:
-    assert words(store) is None
-    assert not beside(store).exists()
-    write(store, "one")
-    link = store.with_name("link.db")
-    link.symlink_to(store)
+def test_written_rows_are_read(filled: Path) -> None:
+    assert words(filled) is None
+    assert not beside(filled).exists()
+    write(filled, "one")
+    link = filled.with_name("link.db")
+    link.symlink_to(filled)
     write(link, "two")
-    assert words(store) == words(link) == ["one", "two"]
-    assert beside(store) == store.with_name("crawl.db-ranks")
+    assert words(filled) == words(link) == ["one", "two"]
+    assert beside(filled) == filled.with_name("crawl.db-ranks")
 
 
-def test_an_interrupted_write_is_rolled_back(store: Path) -> None:
-    write(store, "one")
+def test_an_interrupted_write_is_rolled_back(filled: Path) -> None:
+    write(filled, "one")
     with pytest.raises(KeyboardInterrupt):
-        write(store, "two", KeyboardInterrupt())
-    assert words(store) == ["one"]
+        write(filled, "two", KeyboardInterrupt())
+    assert words(filled) == ["one"]
 
 
-def test_derived_data_stay_while_the_crawl_continues(store: Path) -> None:
-    write(store, "one")
-    with reading(store) as connection:
+def test_derived_data_stay_while_the_crawl_continues(filled: Path) -> None:
+    write(filled, "one")
+    with reading(filled) as connection:
         before = connection.execute("SELECT count(*) FROM fetches").fetchone()
     assert before != (0,)
-    with closing(HandCrawl(store)) as crawl:
+    with closing(HandCrawl(filled)) as crawl:
         crawl.frontier = crawl.loaded()
         crawl.read("http://c.example/x", [B])
-    assert words(store) == ["one"]
+    assert words(filled) == ["one"]
 
 
-def test_derived_data_of_a_replaced_store_are_discarded(store: Path) -> None:
-    write(store, "one")
-    store.unlink()
-    with closing(HandCrawl(store)) as crawl:
+def test_derived_data_of_a_replaced_store_are_discarded(filled: Path) -> None:
+    write(filled, "one")
+    filled.unlink()
+    with closing(HandCrawl(filled)) as crawl:
         crawl.seeds([B, A])
-    assert words(store) is None
-    write(store, "two")
-    assert words(store) == ["two"]
+    assert words(filled) is None
+    write(filled, "two")
+    assert words(filled) == ["two"]
 
 
-def test_readers_see_the_last_commit_during_a_write(store: Path) -> None:
-    write(store, "one")
-    with reading(store) as connection, writing_beside(store, connection, SCHEMA) as derived:
+def test_readers_see_the_last_commit_during_a_write(filled: Path) -> None:
+    write(filled, "one")
+    with reading(filled) as connection, writing_beside(filled, connection, SCHEMA) as derived:
         derived.execute("INSERT INTO words VALUES ('two')")
-        assert words(store) == ["one"]
-    assert words(store) == ["one", "two"]
+        assert words(filled) == ["one"]
+    assert words(filled) == ["one", "two"]
 
 
-def test_another_file_in_its_place_is_refused_by_readers_and_set_aside(store: Path) -> None:
+def test_another_file_in_its_place_is_refused_by_readers_and_set_aside(filled: Path) -> None:
     content = b"something else" * 100
-    beside(store).write_bytes(content)
+    beside(filled).write_bytes(content)
     with pytest.raises(StoreError, match=r"crawl\.db-ranks: .*delete it"):
-        words(store)
-    assert mend(store) == store.with_name("crawl.db-ranks-damaged")
-    write(store, "one")
-    assert words(store) == ["one"]
-    assert store.with_name("crawl.db-ranks-damaged").read_bytes() == content
+        words(filled)
+    assert mend(filled) == filled.with_name("crawl.db-ranks-damaged")
+    write(filled, "one")
+    assert words(filled) == ["one"]
+    assert filled.with_name("crawl.db-ranks-damaged").read_bytes() == content
 
 
-def test_a_change_that_a_power_failure_cut_off_is_taken_back(store: Path) -> None:
-    write(store, "one")
-    leave_unfinished_change(beside(store))
+def test_a_change_that_a_power_failure_cut_off_is_taken_back(filled: Path) -> None:
+    write(filled, "one")
+    leave_unfinished_change(beside(filled))
     with pytest.raises(UsageError, match="unfinished change"):
-        words(store)
-    assert mend(store) is None
-    assert words(store) == ["one"]
+        words(filled)
+    assert mend(filled) is None
+    assert words(filled) == ["one"]
 
 
-def test_results_of_checks_without_sizes_are_read_and_replaced(store: Path) -> None:
+def test_results_of_checks_without_sizes_are_read_and_replaced(filled: Path) -> None:
     before = "CREATE TABLE checks (url TEXT PRIMARY KEY, state, status, detail, at) WITHOUT ROWID"
     rows = [(f"http://a.example/{name}", State.FETCHED, 200, "", 1.0) for name in "ab"]
-    with reading(store) as connection:
-        with writing_beside(store, connection, before) as derived:
+    with reading(filled) as connection:
+        with writing_beside(filled, connection, before) as derived:
             derived.executemany("INSERT INTO checks VALUES (?, ?, ?, ?, ?)", rows)
-        assert all_checks(store, connection) == [CheckRow(*row) for row in rows]
+        assert all_checks(filled, connection) == [CheckRow(*row) for row in rows]
         again = CheckRow(*rows[0], bytes=7)
-        keep_checks(store, connection, [again])
-        assert all_checks(store, connection) == [again, CheckRow(*rows[1])]
+        keep_checks(filled, connection, [again])
+        assert all_checks(filled, connection) == [again, CheckRow(*rows[1])]
 
 
 ROW = RankRow("pagerank", '{"damping": 0.85}', 1.8e9, 12, 6, 9, 52, 1e-9, True)
@@ -145,23 +140,23 @@ def scores(store: Path, name: str, pages: int) -> list[float]:
         return list(map(float, rank_scores(derived, name, pages)))
 
 
-def test_a_rank_replaces_the_one_of_the_same_name(store: Path) -> None:
-    assert kept(store) == []
-    write(store, "other data")
-    assert kept(store) == []
-    save(store, ROW, range(6))
-    assert kept(store) == [ROW]
-    save(store, ROW._replace(name="other"), [1] * 6)
-    save(store, ROW._replace(iterations=3), range(0, 12, 2))
-    assert [(row.name, row.iterations) for row in kept(store)] == [("other", 52), ("pagerank", 3)]
-    assert scores(store, "pagerank", 6) == [0, 2, 4, 6, 8, 10]
-    assert scores(store, "other", 6) == [1] * 6
+def test_a_rank_replaces_the_one_of_the_same_name(filled: Path) -> None:
+    assert kept(filled) == []
+    write(filled, "other data")
+    assert kept(filled) == []
+    save(filled, ROW, range(6))
+    assert kept(filled) == [ROW]
+    save(filled, ROW._replace(name="other"), [1] * 6)
+    save(filled, ROW._replace(iterations=3), range(0, 12, 2))
+    assert [(row.name, row.iterations) for row in kept(filled)] == [("other", 52), ("pagerank", 3)]
+    assert scores(filled, "pagerank", 6) == [0, 2, 4, 6, 8, 10]
+    assert scores(filled, "other", 6) == [1] * 6
 
 
-def test_scores_in_blocks_come_in_order_and_pages_found_later_have_none(store: Path) -> None:
-    save(store, ROW, range(150_000))
-    assert scores(store, "pagerank", 70_000) == list(range(70_000))
-    found = scores(store, "pagerank", 150_002)
+def test_scores_in_blocks_come_in_order_and_pages_found_later_have_none(filled: Path) -> None:
+    save(filled, ROW, range(150_000))
+    assert scores(filled, "pagerank", 70_000) == list(range(70_000))
+    found = scores(filled, "pagerank", 150_002)
     assert found[:150_000] == list(range(150_000))
     assert np.isnan(found[150_000:]).all()
 
@@ -187,24 +182,24 @@ def step_of(store: Path) -> int | None:
 
 
 @pytest.mark.parametrize("apart", [1, 2048, 10_000])
-def test_backlinks_of_known_pages_are_found_in_one_block_or_many(store: Path, apart: int) -> None:
+def test_backlinks_of_known_pages_are_found_in_one_block_or_many(filled: Path, apart: int) -> None:
     """A block has 4096 pages."""
-    index(store, 7, [(page * apart, giver) for page, giver in INLINKS], nodes=6 * apart)
-    found = [givers(store, page * apart) for page in range(6)]
+    index(filled, 7, [(page * apart, giver) for page, giver in INLINKS], nodes=6 * apart)
+    found = [givers(filled, page * apart) for page in range(6)]
     assert found == [[3, 4], [], [0], [], [1, 2, 3], []]
-    assert givers(store, 4 * apart, 0) == [3, 4, 1, 2, 3]
-    assert givers(store, *(page * apart for page in (0, 2, 4, 6))) == [3, 4, 0, 1, 2, 3]
-    assert givers(store, 6 * apart, 6 * apart + 4095, 1 << 20) == []
-    index(store, 9, [(1, 0)], nodes=2)
-    assert (step_of(store), givers(store, 1), givers(store, 4)) == (9, [0], [])
+    assert givers(filled, 4 * apart, 0) == [3, 4, 1, 2, 3]
+    assert givers(filled, *(page * apart for page in (0, 2, 4, 6))) == [3, 4, 0, 1, 2, 3]
+    assert givers(filled, 6 * apart, 6 * apart + 4095, 1 << 20) == []
+    index(filled, 9, [(1, 0)], nodes=2)
+    assert (step_of(filled), givers(filled, 1), givers(filled, 4)) == (9, [0], [])
 
 
-def test_saving_ranks_keeps_the_index_and_the_other_way_round(store: Path) -> None:
-    assert step_of(store) is None
-    save(store, ROW, [1, 1])
-    assert step_of(store) is None
-    index(store, 7, INLINKS)
-    save(store, ROW, [1, 1])
-    assert givers(store, 2) == [0]
-    index(store, 8, INLINKS)
-    assert kept(store) == [ROW]
+def test_saving_ranks_keeps_the_index_and_the_other_way_round(filled: Path) -> None:
+    assert step_of(filled) is None
+    save(filled, ROW, [1, 1])
+    assert step_of(filled) is None
+    index(filled, 7, INLINKS)
+    save(filled, ROW, [1, 1])
+    assert givers(filled, 2) == [0]
+    index(filled, 8, INLINKS)
+    assert kept(filled) == [ROW]

@@ -24,8 +24,7 @@ PRECIOUS = b"export PRECIOUS=1\n" * 200
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
-    path = tmp_path / "crawl.db"
+def store(path: Path) -> Path:
     StoreWriter.open(path).close()
     return path
 

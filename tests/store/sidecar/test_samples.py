@@ -5,7 +5,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from minicrawl.graph.outline import outline
 from minicrawl.report.progress.samples import (
@@ -20,7 +19,6 @@ from minicrawl.store import tables
 from minicrawl.store.derived.samples import MOST_SAMPLES
 from minicrawl.store.reader import reading
 from tests.graph.graphs import graph_of
-from tests.stores import filled_store
 
 SAMPLE = Sample(
     at=1000.5,
@@ -42,46 +40,43 @@ SAMPLE = Sample(
 )
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Path:
-    return filled_store(tmp_path / "crawl.db")
-
-
 def keep(store: Path, sample: Sample, most: int = MOST_SAMPLES) -> None:
     with reading(store) as connection:
         keep_sample(store, connection, sample, most)
 
 
-def test_saved_samples_are_read_back(store: Path) -> None:
-    assert latest_sample(store) is None
+def test_saved_samples_are_read_back(filled: Path) -> None:
+    assert latest_sample(filled) is None
     later = replace(SAMPLE, at=1003.0, crawled=260)
-    keep(store, SAMPLE)
-    keep(store, later)
-    assert samples(store) == [SAMPLE, later]
-    assert samples(store, since=1000.5) == [later]
-    assert latest_sample(store) == later
+    keep(filled, SAMPLE)
+    keep(filled, later)
+    assert samples(filled) == [SAMPLE, later]
+    assert samples(filled, since=1000.5) == [later]
+    assert latest_sample(filled) == later
     assert (SAMPLE.total, SAMPLE.urls_per_s, SAMPLE.bytes_per_s) == (253, 12.5, 300_500)
     assert replace(SAMPLE, running_s=0.0).urls_per_s is None
 
 
-def test_a_sample_is_fresh_if_it_has_all_steps_or_is_recent_in_a_running_crawl(store: Path) -> None:
-    fresh = partial(fresh_sample, store, "crawled")
-    with reading(store) as connection:
+def test_a_sample_is_fresh_if_it_has_all_steps_or_is_recent_in_a_running_crawl(
+    filled: Path,
+) -> None:
+    fresh = partial(fresh_sample, filled, "crawled")
+    with reading(filled) as connection:
         last = tables.last_step(connection)
-    keep(store, replace(SAMPLE, step=last - 1))
+    keep(filled, replace(SAMPLE, step=last - 1))
     assert fresh(now=SAMPLE.at + 29, is_running=True) == replace(SAMPLE, step=last - 1)
     assert fresh(now=SAMPLE.at + 31, is_running=True) is None
     assert fresh(now=SAMPLE.at, is_running=False) is None
-    assert fresh_sample(store, "known", now=SAMPLE.at, is_running=True) is None
-    keep(store, replace(SAMPLE, step=last))
+    assert fresh_sample(filled, "known", now=SAMPLE.at, is_running=True) is None
+    keep(filled, replace(SAMPLE, step=last))
     for is_running in (False, True):
         assert fresh(now=SAMPLE.at + 1000, is_running=is_running) == replace(SAMPLE, step=last)
 
 
-def test_thinned_samples_cover_the_whole_crawl(store: Path) -> None:
+def test_thinned_samples_cover_the_whole_crawl(filled: Path) -> None:
     for number in range(1, 41):
-        keep(store, replace(SAMPLE, at=float(number)), most=8)
-        kept = [sample.at for sample in samples(store)]
+        keep(filled, replace(SAMPLE, at=float(number)), most=8)
+        kept = [sample.at for sample in samples(filled)]
         assert len(kept) <= 8
         assert kept[0] == 1
         assert kept[-4:] == [*range(max(1, number - 3), number + 1)]
