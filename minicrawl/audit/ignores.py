@@ -30,8 +30,12 @@ class Ignore(NamedTuple):
 
 def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
     """Return the lines of a file; raise UsageError if one is not as it should be."""
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not UTF-8") from error
     ignores = []
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         try:

@@ -20,7 +20,7 @@ def test_pages_and_targets_are_left_out_until_the_day(tmp_path: Path) -> None:
     site.item(body="<img src=/bilder/fehlt.png alt=a width=9>")
     path, file = crawled(tmp_path / "crawl.db", site), tmp_path / "accepted"
     file.write_text(
-        "# issue pattern until reason\n\n"
+        "\ufeff# issue pattern until reason\n\n"  # as editors on Windows begin a file
         f"title-missing {HOST}{accepted.path} 9999-12-31 it has none yet\n"
         f"title-missing {HOST}{both.path} 2020-01-01 it has ended\n"
         f"link-dead-outside {PARTNER}/weg 9999-12-31 they restore it\n"
@@ -48,4 +48,11 @@ def test_a_line_without_day_or_reason_is_refused(tmp_path: Path, line: str) -> N
     file = tmp_path / "accepted"
     file.write_text(line)
     with pytest.raises(UsageError, match=":1: "):
+        read_ignores(file, is_issue)
+
+
+def test_a_file_of_another_kind_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "site.zip"
+    file.write_bytes(b"PK\xbb")
+    with pytest.raises(UsageError, match=r"site\.zip is not UTF-8"):
         read_ignores(file, is_issue)
