@@ -159,6 +159,18 @@ def test_with_all_pages_read_the_unit_of_birth_is_left_out() -> None:
     assert shares(Importance(ledger).of_all()) == pytest.approx(expected / expected.sum())
 
 
+def test_where_no_page_has_links_links_gave_nothing() -> None:
+    """What the virtual page gave within a narrow window may exceed what flowed."""
+    ledger = Ledger(windows=[Interpolation(1.0)], small_edge=fixed_edge(0.3))
+    ledger.mint(5)
+    for page in (2, 4, 4, 3, 1, 4):
+        read(ledger, page)
+    estimate = Importance(ledger)
+    level = estimate.level(estimate.sums())
+    assert level.least == 5 / 4  # the cash of the window, over the pages read
+    assert shares(estimate.of(level)) == pytest.approx([0.2] * 5, abs=0.02)
+
+
 def test_sums_and_estimates_of_slices_are_those_of_the_whole() -> None:
     ledger = a_ledger()
     ledger.mint(9)
