@@ -115,12 +115,9 @@ class HostQueue:
         "pages",
     )
 
-    def __init__(self, eligible: EligiblePages) -> None:
-        """Create the queue of the next host."""
-        self._eligible = eligible
-        self.host = len(eligible.floor_keys)
-        eligible.floor_keys.append(LOWEST)
-        self.pages = array("I")
+    def __init__(self, eligible: EligiblePages, host: int, pages: bytes = b"") -> None:
+        self._eligible, self.host = eligible, host
+        self.pages = array("I", pages)
         self.is_ready = True
         self.front: int | None = None
         self._candidates: list[int] | None = None
