@@ -4,7 +4,7 @@ Law: a page that was never read costs no row; times of birth are stored as runs.
 """
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import count, pairwise, repeat
 
@@ -44,7 +44,9 @@ class LastReadings:
         self._first = array("I", [0])
         self._born = array("q", [0])
         self._rows = CompactHashMap()
-        """Rows of the pages that were read, in this order, beside the runs; others have none."""
+        """Rows of the pages that were read since loading, beside the runs; others have none."""
+        self._loaded = 0
+        """Number of rows that were loaded; they come first."""
         self._run_first, self._run_end, self._run_row = array("I"), array("I"), array("I")
         """First page of each run, ascending, the page after its last one, and its first row."""
         self.pages = array("I")
@@ -76,7 +78,9 @@ class LastReadings:
         elif rows := self._rows.matches((page * _SPREAD & _CODE,))[0]:
             row = rows[0]
         else:
-            return None, 0, self.born(page)
+            row = bisect_left(self.pages, page, 0, self._loaded)
+            if row == self._loaded or self.pages[row] != page:
+                return None, 0, self.born(page)
         return row, self._history[row], self._read[row]
 
     def born(self, page: PageId) -> int:
@@ -147,14 +151,11 @@ class LastReadings:
             (starts,) = np.diff(born, prepend=self._born[-1]).nonzero()
             self._first.frombytes((self._count + unread[starts]).astype(np.uint32).tobytes())
             self._born.frombytes(born[starts].tobytes())
-            rows = np.arange(len(self.pages), len(self.pages) + len(read), dtype=np.uint32)
-            pages = (self._count + read).astype(np.uint32)
-            self._rows.put_all(pages.astype(np.uint64) * np.uint64(_SPREAD), rows)
-            self.pages.frombytes(pages.tobytes())
+            self.pages.frombytes((self._count + read).astype(np.uint32).tobytes())
             self._history.frombytes(history[read].tobytes())
             self._read.frombytes(times[read].tobytes())
             self._count += len(history)
-        self._rows.insert_pending()  # now, rather than at the first lookup of a crawl
+        self._loaded = len(self.pages)
 
 
 class ReadingsWindow:
