@@ -138,7 +138,7 @@ class UrlTable:
         """`traits_of` the URL of each page, or None if the page order does not need them."""
         self.origins: list[str] = []
         self.sites = SiteTable(self.origins)
-        self._host_ids: dict[str, int] = {}
+        self._hosts = CompactHashMap()
         recent = RecentUrls(self.host_of, self.origins, ROOM)
         self._index = UrlIndex(urls_of, recent, GENERATION)
         self.url_of = self._index.recent.url_of
@@ -148,8 +148,9 @@ class UrlTable:
     def load(self, connection: tables.Connection) -> None:
         """Load all pages and hosts of the store; the table must be empty."""
         self.origins += [host.origin for host in tables.hosts(connection)]
-        self._host_ids.update((origin, host) for host, origin in enumerate(self.origins))
         origins = self.origins
+        codes = np.fromiter(map(hash, origins), dtype=np.int64).view(np.uint64)
+        self._hosts.put_all(codes, np.arange(len(origins), dtype=np.uint32))
         for hosts, paths, depths in page_columns.urls(connection):
             self.host_of.frombytes(hosts.tobytes())
             self._index.add_all(map(add, map(origins.__getitem__, hosts.tolist()), paths))
@@ -214,12 +215,13 @@ class UrlTable:
 
     def _add(self, new: PagesByUrl, depth: int, meeting: Meeting) -> None:
         """Add the pages of unknown URLs, whose ids follow the last one."""
-        hosts, paths, host_ids = list[int](), list[str](), self._host_ids
+        hosts, paths, host_ids = list[int](), list[str](), dict[str, int]()
         for url in new:
             end = url.index("/", _IN_ORIGIN)  # as `urls.split`, which takes longer
             origin = url[:end]
-            host = host_ids.get(origin)
-            hosts.append(self._host(origin, meeting) if host is None else host)
+            if (host := host_ids.get(origin)) is None:
+                host = host_ids[origin] = self._host(origin, meeting)
+            hosts.append(host)
             paths.append(url[end:])
         self.host_of.extend(hosts)
         self.depth += bytes((min(depth, _DEEPEST),)) * len(new)
@@ -236,7 +238,8 @@ class UrlTable:
 
     def find_host(self, origin: str) -> int | None:
         """Return the host of an origin, or None."""
-        return self._host_ids.get(origin)
+        (hosts,) = self._hosts.matches((hash(origin),))
+        return next((host for host in hosts if self.origins[host] == origin), None)
 
     def shallowest(self, host: int) -> int | None:
         """Return the smallest depth of the host's pages, or None if it has none."""
@@ -245,9 +248,10 @@ class UrlTable:
         return int(depths.min()) if len(depths) else None
 
     def _host(self, origin: str, meeting: Meeting) -> int:
-        host = self._host_ids.get(origin)
+        host = self.find_host(origin)
         if host is None:
-            host = self._host_ids[origin] = len(self.origins)
+            host = len(self.origins)
+            self._hosts.put((hash(origin),), host)
             self.origins.append(origin)
             meeting.hosts.append(HostRow(host, origin))
         return host
