@@ -31,7 +31,7 @@ def _of_site(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_site(issues: tuple[str, ...], base: str, store: Path | None, **options: Any) -> Any:
-        site = next((one for one in issues[:1] if "/" in one or "." in one), None)
+        site = next((issue for issue in issues[:1] if "/" in issue or "." in issue), None)
         if site is None:
             return command(issues=issues, store=store, built=None, **options)
         from minicrawl.audit.built_site import crawl_site
@@ -113,7 +113,9 @@ def audit(
 
     mmap_large_arrays()
     if lists:
-        rows = [(one.severity, one.name, one.text) for one in findings.chosen_checks(issues)]
+        rows = [
+            (check.severity, check.name, check.text) for check in findings.chosen_checks(issues)
+        ]
         show_list(("severity", "issue", "means"), rows, texts=2)
         return
     suffix = "" if out is None else out.suffix[1:].lower()
@@ -121,7 +123,9 @@ def audit(
         raise UsageError(f"{out}: unknown suffix; use one of .{', .'.join(WRITERS)}")
     names = list(issues)
     if built is not None and not issues:
-        names = [one.name for one in findings.chosen_checks(()) if one.name not in OF_A_SERVER]
+        names = [
+            check.name for check in findings.chosen_checks(()) if check.name not in OF_A_SERVER
+        ]
     ignores = [] if ignore is None else read_ignores(ignore, is_issue)
     rendered = issues if render else None
     with (
@@ -153,7 +157,7 @@ def audit(
 
 def _fails(fail_on: Sequence[str], audit: SiteAudit, change: AuditChange | None) -> bool:
     """Return True if there is an issue that the user does not accept."""
-    kinds = {one.check.severity for one in audit.findings if one.count}
+    kinds = {finding.check.severity for finding in audit.findings if finding.count}
     kinds |= {"warning"} if "error" in kinds else set()  # an error is worse
     kinds |= {"new"} if change is not None and change.counts["new"] else set()
     return not kinds.isdisjoint(fail_on)
@@ -161,7 +165,10 @@ def _fails(fail_on: Sequence[str], audit: SiteAudit, change: AuditChange | None)
 
 def _show_causes(audit: SiteAudit, count: int) -> None:
     causes, _, counts = audit.table(count)
-    rows = [(one.severity, f"{one.pages:,}", one.issue, one.target, one.remedy) for one in causes]
+    rows = [
+        (cause.severity, f"{cause.pages:,}", cause.issue, cause.target, cause.remedy)
+        for cause in causes
+    ]
     if rows:
         show_list(("severity", "pages", "issue", "target", "what to do"), rows, texts=3)
     number = counts.total()
@@ -180,7 +187,7 @@ def _show_pages(audit: SiteAudit, count: int) -> None:
         for page in audit.pages(count)
     ]
     show_list(("importance", "value", "url"), lines, texts=1)
-    left = sum(max(one.count - count, 0) for one in audit.findings) if count else 0
+    left = sum(max(finding.count - count, 0) for finding in audit.findings) if count else 0
     if left:
         click.echo(f"{counted(left, 'more page')}: --n 0 shows all")
     _tell_skipped(audit)

@@ -134,7 +134,11 @@ class SiteAudit:
         """Return the table: worst and most frequent first, without issues that no page has."""
         return issue_table(
             self.site.seen,
-            [(one.check, one.count, one.first) for one in self.findings if one.first is not None],
+            [
+                (finding.check, finding.count, finding.first)
+                for finding in self.findings
+                if finding.first is not None
+            ],
         )
 
     def table(self, count: int = 0) -> AuditTable:
@@ -182,10 +186,10 @@ class SiteAudit:
 
     def since(self, earlier: "Earlier") -> "AuditChange":
         """Compare with an earlier result; issues that it did not check are neither new nor open."""
-        compared = [one for one in self.findings if one.check.name in earlier.pages]
-        changes = [one.since(earlier.pages[one.check.name]) for one in compared]
+        compared = [finding for finding in self.findings if finding.check.name in earlier.pages]
+        changes = [finding.since(earlier.pages[finding.check.name]) for finding in compared]
         new, fixed = ([change[at] for change in changes] for at in (0, 1))
-        still = sum(one.count for one in compared) - sum(one.count for one in new)
+        still = sum(finding.count for finding in compared) - sum(finding.count for finding in new)
         audits = replace(self, findings=new), replace(self, findings=fixed)
         return AuditChange(earlier.of, *audits, still, earlier.gone)
 
@@ -214,7 +218,9 @@ class AuditChange(NamedTuple):
     @property
     def counts(self) -> dict[str, int]:
         """Number of pages of issues that are new, open and fixed."""
-        new, fixed = (sum(one.count for one in audit.findings) for audit in (self.new, self.fixed))
+        new, fixed = (
+            sum(finding.count for finding in audit.findings) for audit in (self.new, self.fixed)
+        )
         return {"new": new, "open": self.still, "fixed": fixed + self.gone}
 
 
@@ -290,7 +296,7 @@ def audit_of(
         rules, sampled = judged(site, rendered)
         lacks[detectors.RENDERED] = sampled  # if no page was judged
         checks = [*(check for check in checks if check.name != RULES or not rules), *rules]
-    skipped = [(one.name, why) for one in checks if (why := lacks.get(one.by.needs, ""))]
+    skipped = [(check.name, why) for check in checks if (why := lacks.get(check.by.needs, ""))]
     by_importance = snapshot.best.astype(np.int32)
     findings = [
         IssueFinding(check, pages[by_importance], by_importance)
@@ -298,7 +304,9 @@ def audit_of(
         if not lacks.get(check.by.needs)
         for pages in (check.by.find(site) & site.chosen & ~site.ignored(check.name),)
     ]
-    partial = [(one.check.name, why) for one in findings if (why := _unseen(site, one.check))]
+    partial = [
+        (finding.check.name, why) for finding in findings if (why := _unseen(site, finding.check))
+    ]
     partial += [(rule.name, sampled) for rule in rules]
     return SiteAudit(site, findings, skipped, partial, int(np.count_nonzero(site.html)))
 
@@ -327,7 +335,10 @@ def keep_and_compare(audit: SiteAudit) -> AuditChange | None:
     """Keep the result of all checks, and compare it with that for the crawl before, if any."""
     snapshot = audit.site.seen
     crawl = tables.last_run(snapshot.connection)
-    bits = ((one.check.name, np.packbits(audit.site.of(one.pages))) for one in audit.findings)
+    bits = (
+        (finding.check.name, np.packbits(audit.site.of(finding.pages)))
+        for finding in audit.findings
+    )
     keep_audit(snapshot.path, snapshot.connection, crawl, bits)
     earlier = earlier_audit(snapshot.path, snapshot.connection, crawl)
     if earlier is None:
@@ -345,7 +356,7 @@ def as_document(audit: SiteAudit, change: AuditChange | None, count: int = 0) ->
     document = {
         "format": _FORMAT,
         "pages_read": audit.read,
-        "issues": [one._asdict() | {"causes": counts[one.issue]} for one in audit.issues()],
+        "issues": [issue._asdict() | {"causes": counts[issue.issue]} for issue in audit.issues()],
         "causes": to_json(causes),
         "first": to_json(first),
         "skipped": [{"issue": name, "why": why} for name, why in audit.skipped],
@@ -361,7 +372,7 @@ def as_document(audit: SiteAudit, change: AuditChange | None, count: int = 0) ->
 
 def read_baseline(baseline: Path, audit: SiteAudit) -> Earlier:
     """Return the result in a document of an earlier audit, perhaps of another store of the site."""
-    keys: dict[str, list[int]] = {one.check.name: [] for one in audit.findings}
+    keys: dict[str, list[int]] = {finding.check.name: [] for finding in audit.findings}
     try:
         document = json.loads(baseline.read_bytes())
         if document["format"] != _FORMAT:

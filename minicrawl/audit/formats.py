@@ -43,7 +43,7 @@ _LEVELS = {ERROR: "error", WARNING: "warning", NOTICE: "note"}
 
 def write_sarif(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -> None:
     """Write SARIF 2.1, for services that show the findings of code checkers: a result a cause."""
-    checks = {one.check.name: one.check for one in audit.findings}
+    checks = {finding.check.name: finding.check for finding in audit.findings}
     rules = [
         {
             "id": check.name,
@@ -101,7 +101,7 @@ def _cases(audit: SiteAudit) -> Iterator[tuple[str, str, str, str, str]]:
     for page in audit.pages(_MOST_LINES):
         by_issue[page.issue].append(visible(page.url))
     partial = dict(audit.partial)
-    for check, count in ((one.check, one.count) for one in audit.findings):
+    for check, count in ((finding.check, finding.count) for finding in audit.findings):
         text, pages = f"{counted(count, 'page')}: {check.means}", by_issue[check.name]
         why = partial.get(check.name)
         result = ("skipped", f"in part: {why}", "") if why else ("", "", "")

@@ -50,18 +50,18 @@ def report_sections(snapshot: Snapshot, progress: Progress) -> Iterator[ReportSe
         means += f", and {len(audit.skipped)} were not ({_reasons(audit.skipped)})"
     columns = ("severity", "pages", "causes", "issue", "means", "example")
     rows = [
-        (one.severity, one.pages, counts[one.issue], one.issue, one.means, one.example)
-        for one in issues
+        (issue.severity, issue.pages, counts[issue.issue], issue.issue, issue.means, issue.example)
+        for issue in issues
     ]
     yield ReportSection("Issues", f"{means}.", columns, rows, len(issues))
     parts = ("severity", "pages", "issue", "target", "remedy", "example", "place")
-    by_cause = [tuple(getattr(one, name) for name in parts) for one in causes]
+    by_cause = [tuple(getattr(cause, name) for name in parts) for cause in causes]
     yield ReportSection("Causes", "What one change mends.", parts, by_cause, counts.total())
     pages = [
         (page.issue, page.url, page.title, "" if page.value is None else f"{page.value:.12g}")
         for page in audit.pages(_SHOWN_OF_AN_ISSUE)
     ]
-    total = sum(one.count for one in audit.findings)
+    total = sum(finding.count for finding in audit.findings)
     names = ("issue", "url", "title", "value")
     means = f"The most important {_SHOWN_OF_AN_ISSUE} pages of each issue."
     yield ReportSection("Pages with issues", means, names, pages, total)
@@ -91,7 +91,7 @@ def _tiles(
     share = f"{sound / total:.0%}" if total else "–"
     yield Tile("pages without errors", share, f"{sound:,} of {total:,}", "good")
     for severity, name, means, tone in _TILES:
-        number = sum(counts[one.issue] for one in issues if one.severity == severity)
+        number = sum(counts[issue.issue] for issue in issues if issue.severity == severity)
         yield Tile(name, f"{number:,}", means, tone)
     shown = "–", "the next report compares"
     if change is not None:

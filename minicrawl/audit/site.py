@@ -223,8 +223,9 @@ class AuditedSite:
     def has_https(self) -> Mask:
         """Pages of hosts that are also served by https."""
         origins = self.seen.origins
-        safe = {host_of(one) for one in origins if one.startswith("https:")}
-        return np.array([host_of(one) in safe for one in origins], np.bool_)[self.seen.host_of]
+        safe = {host_of(origin) for origin in origins if origin.startswith("https:")}
+        is_safe = np.array([host_of(origin) in safe for origin in origins], np.bool_)
+        return is_safe[self.seen.host_of]
 
     @cached_property
     def seeds(self) -> list[int]:
@@ -385,7 +386,7 @@ class AuditedSite:
     def _files_not_asked(self) -> tuple[frozenset[str], frozenset[str]]:
         """Files that nobody could check, and those of them on the site that robots.txt forbids."""
         origins = self.seen.origins
-        own = {origins[one] for one in np.unique(self.seen.host_of[self.own]).tolist()}
+        own = {origins[host] for host in np.unique(self.seen.host_of[self.own]).tolist()}
         rows = [row for row in checked_files(self.seen) if verdict_of_check(row) in NOT_CHECKED]
         blocked = (row.url for row in rows if row.state == State.ROBOTS and origin(row.url) in own)
         return frozenset(row.url for row in rows), frozenset(blocked)

@@ -49,7 +49,7 @@ def language(arguments: str) -> Scorer:
 def media_type(arguments: str) -> Scorer:
     """Value pages of these media types as 1; * stands for any characters."""
     patterns = _listed(arguments, "type:application/pdf")
-    return lambda page: float(any(fnmatchcase(_media_type(page), one) for one in patterns))
+    return lambda page: float(any(fnmatchcase(_media_type(page), pattern) for pattern in patterns))
 
 
 def url(arguments: str) -> Scorer:

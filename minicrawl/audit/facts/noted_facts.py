@@ -136,7 +136,9 @@ def _facts_of_round(
 
 def packed(references: Iterable[UrlReference]) -> bytes:
     """Return references in their stored layout."""
-    rows = [(REFERENCE_KINDS.index(one.kind), key_of(one.url)) for one in references]
+    rows = [
+        (REFERENCE_KINDS.index(reference.kind), key_of(reference.url)) for reference in references
+    ]
     return np.array(rows, REFERENCE).tobytes()
 
 

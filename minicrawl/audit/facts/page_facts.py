@@ -140,10 +140,10 @@ class _Page:
         robots_tag = headers.get("x-robots-tag", "")
         robots = [parse_robots_tag(robots_tag, agent) for agent in _SEARCH_ENGINES if robots_tag]
         self._note(
-            noindex_header=any(one.noindex for one in robots),
-            nofollow=any(one.nofollow for one in robots),
+            noindex_header=any(rules.noindex for rules in robots),
+            nofollow=any(rules.nofollow for rules in robots),
             refresh="url" in headers.get("refresh", "").lower(),
-            compressed=any(one in headers.get("content-encoding", "") for one in _CODINGS),
+            compressed=any(coding in headers.get("content-encoding", "") for coding in _CODINGS),
             cached=any(name in headers for name in _FRESH),
             hsts="strict-transport-security" in headers,
             csp="content-security-policy" in headers,
@@ -180,7 +180,10 @@ class _Page:
         firsts["text"] = "\n".join(prose)
         counts |= {name: content_hash(text) for name, text in firsts.items()}
         codes = self._languages
-        own = any(one.kind == "alternate" and one.url == self._url for one in self._references)
+        own = any(
+            reference.kind == "alternate" and reference.url == self._url
+            for reference in self._references
+        )
         self._note(
             filler=counts.pop("filler", 0) > 0,
             no_self_hreflang=bool(codes) and not own,
@@ -193,7 +196,9 @@ class _Page:
         for name, value in counts.items():
             numbers[name] = min(value, _MOST[name])
         alternates = [
-            one for one in self._references if one.kind not in HEADS or one.url != self._url
+            reference
+            for reference in self._references
+            if reference.kind not in HEADS or reference.url != self._url
         ]
         return numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES])
 

@@ -27,6 +27,6 @@ def data_gaps(data: Any) -> int:
             waiting.append(item.get("@graph"))
             kind = item.get("@type")
             kinds = kind if isinstance(kind, list) else [kind]
-            required = [one for kind in kinds for one in _REQUIRED.get(str(kind).lower(), ())]
+            required = [name for kind in kinds for name in _REQUIRED.get(str(kind).lower(), ())]
             gaps += not all(any(item.get(name) for name in names) for names in required)
     return gaps

@@ -177,7 +177,7 @@ class KeptPagesLog:
         """Name the segments that an object store has, and remove their pieces from the engine."""
         with self._lock:
             numbers = self._segments.numbers()
-            first = next((one for one in numbers if self._segments.path(one).exists()), 0)
+            first = next((number for number in numbers if self._segments.path(number).exists()), 0)
             if self._is_closed or first not in self._begins or first == numbers[0]:
                 return
             stubs = _stubs(self._segments.folder)
