@@ -18,8 +18,8 @@ from minicrawl.memory.child_interpreter import OWN_PYTHON
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS, RareGarbageCollection
 from tests.processes import PATIENCE_S, killed_on_failure
 
-CHILDREN = 4
-"""Children of a crawl with two workers that indexes pages and draws samples of the graph."""
+CHILDREN = 6
+"""Children of a crawl with two workers, each with a parser, that indexes and draws samples."""
 
 only_glibc = pytest.mark.skipif(sys.platform != "linux", reason="a setting of glibc")
 

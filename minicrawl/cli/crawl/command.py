@@ -155,7 +155,7 @@ def crawl(
     stdin. Run the same command again to resume the crawl; SEEDS are then optional.
     """
     del options  # the session and the companions take theirs from the context
-    from minicrawl.cli.crawl.session import RunOptions, Session
+    from minicrawl.crawl.workers.pool import forked_workers
 
     given, arguments = context.params, context.meta[_ARGUMENTS]
     request = CrawlRequest(loaded, given, resume_command(arguments))
@@ -164,7 +164,9 @@ def crawl(
     _refuse_unsigned(loaded.settings)
     if any(companion.crawls_instead(request) for companion in companions()):
         return
-    with ExitStack() as stack:
+    with forked_workers(loaded.settings), ExitStack() as stack:
+        from minicrawl.cli.crawl.session import RunOptions, Session
+
         web = next((web for each in companions() if (web := each.own_web(request))), None)
         served = None if web is None else stack.enter_context(web)
         crawl = _open_crawl(request, request.resume, served, stack)
@@ -367,7 +369,7 @@ def update(
     again: at least once a week, sooner if they have just failed. The limit of pages is that of the
     last `crawl`. Run the same command every night, and list the pages with `minicrawl changes`.
     """
-    from minicrawl.cli.crawl.session import RunOptions, Session
+    from minicrawl.crawl.workers.pool import forked_workers
     from minicrawl.store import tables
     from minicrawl.store.reader import reading
 
@@ -397,7 +399,9 @@ def update(
     no_options = {str(option.name): None for option in crawl.params} | {"seeds": ()}
     request = CrawlRequest(again, no_options, command)
     _refuse_conflicts(request)
-    with ExitStack() as stack:
+    with forked_workers(again.settings), ExitStack() as stack:
+        from minicrawl.cli.crawl.session import RunOptions, Session
+
         # The store keeps the command of the crawl itself, and its limits.
         options = RunOptions(kind="update", resume=command, quiet=quiet)
         session = Session(_open_crawl(request, None, None, stack), options)

@@ -3,6 +3,7 @@
 pool            chooses the worker that fetches and parses a page, and the pages of a busy worker
                 that the crawl process takes over
 supervisor      starts a child process, carries calls to it, watches it and ends it
+spares          forks such processes ahead, which is quicker than to start them
 channel         a socket between two processes that carries pickled values
 messages        reads and writes the same messages in a process without an event loop
 blame_mark      number of the call that a child is busy with, in memory that both processes share

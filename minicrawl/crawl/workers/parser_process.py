@@ -22,7 +22,7 @@ T = TypeVar("T")
 MOST_TASKS = 2000
 """Tasks of a child before it is replaced, which frees memory that large bodies have fragmented."""
 _PIECE_BYTES = 256 * 1024
-_CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
+CODE = "from minicrawl.crawl.workers.parser_child import main; main()"
 
 
 RemoteParser: TypeAlias = Callable[
@@ -109,5 +109,5 @@ class ParserProcess:
 
     def _start(self) -> ChildProcess:
         self._done = 0
-        self._child = ChildProcess(ChildJob(code=_CODE, end_s=0.0))
+        self._child = ChildProcess(ChildJob(code=CODE, end_s=0.0))
         return self._child

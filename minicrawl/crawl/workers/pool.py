@@ -30,14 +30,15 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, suppress
 from functools import lru_cache, partial
 from itertools import count, cycle
 from operator import itemgetter
 from time import perf_counter, process_time, time
 from typing import IO, TYPE_CHECKING, Any
 
-from minicrawl.config import Network
+from minicrawl.config import Network, Settings
+from minicrawl.crawl.workers.spares import spares
 from minicrawl.crawl.workers.supervisor import ChildJob, ChildLost, ChildProcess
 from minicrawl.crawl.workers.visitor import WorkerConfig, visiting
 from minicrawl.crawl.workers.worker import VisitReply, WorkerCommand, packed_request
@@ -198,6 +199,13 @@ async def open_web_access(
         own.parse_remotely(pool.parse_body)
         async with aclosing(pool):
             yield pool
+
+
+def forked_workers(settings: Settings) -> AbstractContextManager[None]:
+    """Fork the workers of a crawl, if it may need any, best before numpy is loaded."""
+    pages = settings.budget.pages
+    is_short = pages is not None and pages <= FIRST_OWN
+    return spares(_CODE, 0 if is_short else worker_count(settings.network))
 
 
 def worker_count(network: Network) -> int:

@@ -32,13 +32,14 @@ import os
 import signal
 import socket
 from asyncio.subprocess import DEVNULL, Process
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from minicrawl.crawl.workers.blame_mark import SharedBlameMark
+from minicrawl.crawl.workers.blame_mark import BlameMark, SharedBlameMark
 from minicrawl.crawl.workers.channel import PickleChannel
+from minicrawl.crawl.workers.spares import ForkedProcess, StartedChild, taken_spare
 from minicrawl.memory.child_interpreter import child_command
 
 START_S = 30.0
@@ -79,14 +80,14 @@ class ChildProcess:
         self.returncode: int | None = None  # once it has ended
         self._job = job
         self._replies = 0
-        self._mark = SharedBlameMark()
+        self._mark: BlameMark | None = None  # until it has started
         self._channel = PickleChannel(self._reply)
         if job.config is not None:
             self._channel.send(job.config)
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._numbers = count(PING + 1)
         self.life = asyncio.create_task(self._live())
-        self.life.add_done_callback(lambda _: self._end())
+        self.life.add_done_callback(lambda _: self._disconnect())
 
     @property
     def has_started(self) -> bool:
@@ -149,12 +150,11 @@ class ChildProcess:
     async def _live(self) -> None:
         """Run the child until it ends. If it cannot be started, it counts as ended at once."""
         with suppress(OSError):
-            ours, theirs = socket.socketpair()
-            with ours:
-                process = await _start(self._job.code, theirs, self._mark.descriptor)
-                self.pid = process.pid
+            started = taken_spare(self._job.code) or await _started(self._job.code)
+            process, self._mark, self.pid = started.process, started.mark, started.process.pid
+            with started.connection, closing(started.mark):
                 try:
-                    await self._channel.connect(ours)
+                    await self._channel.connect(started.connection)
                     await self._watch()
                 finally:
                     self._disconnect()
@@ -186,10 +186,6 @@ class ChildProcess:
                 async with asyncio.timeout(silence_s):
                     await self._channel.ended.wait()
 
-    def _end(self) -> None:
-        self._disconnect()
-        self._mark.close()
-
     def _disconnect(self) -> None:
         if self.is_over:
             return
@@ -197,30 +193,36 @@ class ChildProcess:
         self._channel.close()
         # Read before the child is killed and its memory unmapped: until then the mark names the
         # call that the child crashed or hangs in.
-        busy_with = self._mark.call
+        busy_with = 0 if self._mark is None else self._mark.call
         for number, reply in self._waiting.items():
             if not reply.done():
                 # A child that ended between two calls (0) may have been ended by any of them.
                 reply.set_exception(ChildLost(is_to_blame=busy_with in (0, number)))
 
 
-async def _start(code: str, connection: socket.socket, mark: int) -> Process:
-    """Start the process without the terminal's signals. It ends when its socket is closed."""
-    # Our copy of the child's end is closed in any case. As long as it is open, the stream does not
-    # end when the child dies, and nobody would notice.
-    with connection:
-        return await asyncio.create_subprocess_exec(
-            *child_command(code, str(mark)),
-            stdin=connection.fileno(),
-            stdout=DEVNULL,
-            pass_fds=(mark,),
-            # Ctrl-C in a terminal reaches its whole process group. In our group the child would die
-            # with its requests, to which a stopped crawl still gives `loop.GRACE_S` to end.
-            start_new_session=True,
-        )
+async def _started(code: str) -> StartedChild:
+    """Start a fresh interpreter without the terminal's signals; it ends when its socket closes."""
+    with ExitStack() as until_started:
+        mark = until_started.enter_context(closing(SharedBlameMark()))
+        ours, theirs = socket.socketpair()
+        until_started.enter_context(ours)
+        # Our copy of the child's end is closed in any case. As long as it is open, the stream does
+        # not end when the child dies, and nobody would notice.
+        with theirs:
+            process = await asyncio.create_subprocess_exec(
+                *child_command(code, str(mark.descriptor)),
+                stdin=theirs.fileno(),
+                stdout=DEVNULL,
+                pass_fds=(mark.descriptor,),
+                # Ctrl-C in a terminal reaches its whole process group. In our group the child would
+                # die with its requests, to which a stopped crawl still gives `loop.GRACE_S` to end.
+                start_new_session=True,
+            )
+        until_started.pop_all()
+    return StartedChild(process, ours, mark)
 
 
-def kill(process: Process) -> None:
+def kill(process: Process | ForkedProcess) -> None:
     """Kill a process that was not seen to end.
 
     `Process.kill` was rejected: it polls first. If the process has just ended, that takes the exit

@@ -16,10 +16,12 @@ from pathlib import Path
 from time import process_time
 from typing import Any, NamedTuple, TypeAlias, assert_never
 
+from minicrawl.crawl.workers import parser_process
 from minicrawl.crawl.workers.blame_mark import BlameMark, marked
 from minicrawl.crawl.workers.channel import PickleChannel
 from minicrawl.crawl.workers.messages import connection_at_stdin, receive_message
 from minicrawl.crawl.workers.parser import ENOUGH_IN_WORKER_S
+from minicrawl.crawl.workers.spares import spares
 from minicrawl.crawl.workers.supervisor import PING
 from minicrawl.crawl.workers.visitor import Visitor, WorkerConfig, visiting
 from minicrawl.memory.allocator import LARGER_THAN_BODIES, mmap_large_arrays
@@ -178,4 +180,5 @@ def main() -> None:
         mmap_large_arrays(LARGER_THAN_BODIES)
         freeze_loaded_objects()
         if config is not None:
-            asyncio.run(serve(connection, config, mark))
+            with spares(parser_process.CODE, 1):
+                asyncio.run(serve(connection, config, mark))

@@ -93,6 +93,7 @@ def stopped_at_work(pid: int, worker: WorkerProcess, but_not: int) -> bool:
     while "T (stopped)" not in Path(f"/proc/{pid}/status").read_text():
         pass
     # The mark is the supervisor's alone, and is read while the process stands still.
+    assert worker._mark is not None
     if worker._mark.call not in (0, but_not):
         return True
     os.kill(pid, signal.SIGCONT)
