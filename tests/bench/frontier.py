@@ -174,7 +174,6 @@ class Bench:
         self._recorder.record_request(row, is_page=True)
         turn = Turn(lease, lease.page, HOST, looked_up)
         self._settler.settle(turn, WasRead(ANSWER, reading), now)
-        self._leasing.end(lease, 0.0, 0)
         self._leasing.resume(lease.host_id)
 
 
