@@ -6,11 +6,13 @@ a browser accumulates memory. After `close` no process is left.
 """
 
 import asyncio
+import fcntl
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -48,6 +50,9 @@ _TIMES_ITS_LIMIT, _SPARE_S = 5, 30.0
 the page's time limit, and seconds on top.
 """
 _CODE = "from minicrawl.crawl.rendering.worker import main; main()"
+_FOLDER = "minicrawl-render-"
+_NEW_S = 60.0
+"""Age of a folder that its crawl may not have locked yet."""
 
 Answer = Callable[[ResourceRequest], Awaitable[Resource]]
 
@@ -170,9 +175,12 @@ async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIte
     """Open the browsers that the settings ask for, and start one; raises `UsageError`."""
     rendering, storing = settings.rendering, settings.storing
     identity = dict(RequestHeaders(settings.politeness, settings.access).of(Request(url="")))
+    browser = find_browser(rendering.browser)
+    await asyncio.to_thread(_remove_left_folders)
+    folder = Path(tempfile.mkdtemp(prefix=_FOLDER))
     config = RenderConfig(
-        browser=find_browser(rendering.browser),
-        folder=(folder := Path(tempfile.mkdtemp(prefix="minicrawl-render-"))),
+        browser=browser,
+        folder=folder,
         user_agent=identity[b"User-Agent"].decode(),
         languages=settings.access.languages,
         max_s=rendering.max_s,
@@ -186,10 +194,30 @@ async def open_render_pool(settings: Settings, archive: Path | None) -> AsyncIte
         only_text=storing.keep == "text",
     )
     pool = RenderPool(config, rendering.workers)
+    with _locked(folder):
+        try:
+            if trouble := await pool.slots[0].start():
+                raise UsageError(f"the browser for --render does not start: {trouble}")
+            yield pool
+        finally:
+            await pool.close()
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+
+
+def _remove_left_folders() -> None:
+    """Remove the files of browsers whose crawls were killed: nobody holds the locks of these."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
+        with suppress(OSError), _locked(left):
+            if time.time() - left.stat().st_mtime > _NEW_S:
+                shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock a folder until the context exits; raises OSError if another process has locked it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if trouble := await pool.slots[0].start():
-            raise UsageError(f"the browser for --render does not start: {trouble}")
-        yield pool
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        await pool.close()
-        await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        os.close(handle)

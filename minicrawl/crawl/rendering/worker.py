@@ -210,7 +210,6 @@ async def launch(playwright: Playwright, program: str, proxy: socket.socket) -> 
 
 
 async def serve(config: RenderConfig) -> None:
-    config.folder.mkdir(exist_ok=True)
     os.environ["TMPDIR"] = own = tempfile.mkdtemp(dir=config.folder)
     with connection_at_stdin() as connection, refusing_port() as proxy:
         async with async_playwright() as playwright:
@@ -224,8 +223,6 @@ async def serve(config: RenderConfig) -> None:
             await worker.channel.ended.wait()
             kill_descendants(os.getpid())
             shutil.rmtree(own, ignore_errors=True)
-            with suppress(OSError):  # not empty: other workers still run
-                config.folder.rmdir()
             os._exit(0)  # even if the browser's driver hangs
 
 

@@ -1,9 +1,11 @@
 """Ends of crawls that render: whatever ends first, no process is left, and errors come early."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -151,6 +153,23 @@ def test_a_browser_that_does_not_start_is_an_error_that_says_why(
     said = refused("--render", "auto", "--browser", program(tmp_path, text))
     assert "--render" in said
     assert why in said
+
+
+@needs_browser
+def test_what_a_killed_crawl_left_of_its_browsers_goes_and_what_a_running_one_has_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: Refused
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, running, begun = (tmp_path / f"minicrawl-render-{name}" for name in "abc")
+    for folder in (left, running, begun):
+        (folder / "profile").mkdir(parents=True)
+    for folder in (left, running):
+        os.utime(folder, (0, 0))
+    handle = os.open(running, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    refused("--render", "auto", "--browser", program(tmp_path, "exit 3"))
+    os.close(handle)
+    assert set(tmp_path.glob("minicrawl-render-*")) == {running, begun}
 
 
 @needs_browser
