@@ -22,8 +22,8 @@ _SMALL_MAP_SHIFT = 64 - _SMALL_MAP_BITS
 _HALF = 32  # bits
 _KEPT = (1 << _HALF) - 1
 
-_FULL = 0.94
-_ROOMY, _VERY_ROOMY = 0.84, 0.23
+_FULL = 0.92
+_ROOMY, _VERY_ROOMY = 0.82, 0.23
 _FEW = 1024
 """Below this number of entries a small map grows to four times its size, to grow less often."""
 _LEAST_ROOM = 32
@@ -158,7 +158,7 @@ class _SmallMap:
         self.late = array("Q")
         entries = np.sort(np.concatenate((inside[inside > 0], late)))
         self.used = len(entries)
-        # Leaves room to grow by an eighth, from 0.84 to 0.94 full, before the next layout.
+        # Leaves room to grow by an eighth, from 0.82 to 0.92 full, before the next layout.
         roomy = _VERY_ROOMY if self.used < _FEW else _ROOMY
         self.room = max(_LEAST_ROOM, int(self.used / roomy))
         self.most = int(self.room * _FULL)
