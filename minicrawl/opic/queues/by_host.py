@@ -49,7 +49,7 @@ class ByHost:
 
     def enqueue_blocks(self, blocks: Iterable[NDArray[np.uint32]]) -> None:
         """Enqueue the first pages, in large blocks and in ascending order; none is on lease."""
-        eligible, kept = self._eligible, list[NDArray[np.uint32]]()
+        eligible, waiting = self._eligible, list[NDArray[np.uint32]]()
         self._extend(eligible.count_hosts())
         most = np.full(len(self._queues), LOWEST)
         richest, counts = np.zeros((2, len(most)), dtype=np.int64)
@@ -60,10 +60,10 @@ class ByHost:
             # Backwards: of equals the last one written stays, and that must be the first page.
             richest[hosts[best[::-1]]] = block[best[::-1]]
             counts += np.bincount(hosts, minlength=len(most))
-            kept.append(block)
+            waiting.append(block)
         self._richest.frombytes(richest.astype(np.uint32).tobytes())
         eligible.floor_keys[:] = array("q", most.tobytes())
-        self._loaded, self._ends = self._by_host(kept, counts), _ends_of(counts)
+        self._loaded, self._ends = self._by_host(waiting, counts), _ends_of(counts)
         are_large = np.array(
             [eligible.is_large(count) for count in counts.tolist()], dtype=np.bool_
         )
