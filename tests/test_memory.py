@@ -74,9 +74,13 @@ def test_children_of_a_killed_crawl_end_with_it_even_if_they_are_busy(tmp_path: 
 
 
 def _has_begun(child: int) -> bool:
-    """Return True if the process has loaded libraries for its work."""
+    """Return True if the process has loaded libraries for its work.
+
+    A fork has them at once, but a session of its own once it has asked to end with its parent.
+    """
     with suppress(OSError):
-        return "site-packages" in Path(f"/proc/{child}/maps").read_text()
+        maps = Path(f"/proc/{child}/maps").read_text()
+        return os.getsid(child) == child and "site-packages" in maps
     return False
 
 
