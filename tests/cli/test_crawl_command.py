@@ -103,6 +103,7 @@ REFUSED = {
     "empty.txt": "empty.txt: no URL to start from",
     "absent.txt": "absent.txt: No such file or directory; a URL begins with https://",
     "folder": "folder: Is a directory",
+    "''": "an empty seed: give a URL, or a file of URLs, one per line",
     "": "no seeds: give a URL, or a file of URLs, one per line",
     "http://[": "'http://[' is not a URL that can be crawled",
     "seeds.txt --store folder": "folder is a directory, not a store",

@@ -49,6 +49,8 @@ def _is_url(text: str) -> bool:
 
 
 def _opened(file: str) -> IO[str]:
+    if not file:
+        raise UsageError("an empty seed: give a URL, or a file of URLs, one per line")
     try:
         # With surrogateescape, bytes that are not UTF-8 spoil only their own line.
         return click.open_file(file, encoding="utf-8-sig", errors="surrogateescape")
