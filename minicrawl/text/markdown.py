@@ -64,13 +64,13 @@ class _Place:
         return self.above.first() + self.marker
 
 
-def _around(one: _Place, other: _Place) -> _Place:
+def _around(place: _Place, other: _Place) -> _Place:
     """Return the innermost place that is around both."""
-    while one is not other:
-        inner, other = (one, other) if one.depth >= other.depth else (other, one)
+    while place is not other:
+        inner, other = (place, other) if place.depth >= other.depth else (other, place)
         assert inner.above is not None  # the place without one is around all
-        one = inner.above
-    return one
+        place = inner.above
+    return place
 
 
 class _Writer:

@@ -98,6 +98,6 @@ def _text(page: PageRead) -> str:
     return text if name.startswith("text/") else ""
 
 
-def _cosine(one: Counter[str], other: Counter[str]) -> float:
-    common = sum(count * other[word] for word, count in one.items())
-    return common / (hypot(*one.values()) * hypot(*other.values())) if common else 0.0
+def _cosine(words: Counter[str], other: Counter[str]) -> float:
+    common = sum(count * other[word] for word, count in words.items())
+    return common / (hypot(*words.values()) * hypot(*other.values())) if common else 0.0
