@@ -11,7 +11,7 @@ from minicrawl.frontier.importance import gathered
 from minicrawl.frontier.loading import load_frontier
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
-from minicrawl.store import tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.records import (
     CHANGED,
     Batch,
@@ -43,7 +43,7 @@ class HandCrawl:
         self.now = NOON
 
     def _spending_at(self, seq: int) -> Spending:
-        return self._spendings.get(seq) or tables.spending(self.store.connection, seq)
+        return self._spendings.get(seq) or step_log.spending(self.store.connection, seq)
 
     def _urls_of(self, pages: Sequence[int]) -> dict[int, str]:
         kept = [page for page in pages if page not in self._new]
@@ -158,7 +158,7 @@ class HandCrawl:
         return load_frontier(
             connection,
             self.terms,
-            partial(tables.spending, connection),
+            partial(step_log.spending, connection),
             partial(urls_of, connection) if index else None,
         )
 

@@ -21,7 +21,7 @@ from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import FOREIGN
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, questions, step_log, tables
 from minicrawl.store.disk import integrity
 from minicrawl.store.records import StoreTerms
 
@@ -64,7 +64,7 @@ def load_frontier(
     born = len(frontier) + integrity.born_after(connection, frontier.last_seq)
     if born != known:
         raise ValueError(f"{known} URLs are known, but {born} pages were born")
-    for row in tables.steps_after(connection, frontier.last_seq):
+    for row in step_log.steps_after(connection, frontier.last_seq):
         frontier.apply(row)
     return frontier
 
@@ -90,12 +90,12 @@ def _load_checkpoint(frontier: Frontier, connection: tables.Connection) -> None:
     frontier.spendings.cut(len(frontier))
     frontier.last_seq = watermark
     steps = tables.endowed(tables.counters(connection))
-    for links, units in tables.endowments(connection, [s for s in steps if s <= watermark]):
+    for links, units in step_log.endowments(connection, [s for s in steps if s <= watermark]):
         for seed in links:
             endowed = frontier.ledger.endowed
             endowed[seed] = endowed.get(seed, 0) + units * UNIT // len(links)
     for pages in frontier.in_state(*STANDS_FOR_ANOTHER):
-        spendings = tables.spendings_of(connection, pages.tolist())
+        spendings = step_log.spendings_of(connection, pages.tolist())
         targets = [spending.links[0] for spending in spendings]
         frontier.books.forwards.update(zip(pages.tolist(), targets, strict=True))
 

@@ -30,7 +30,7 @@ from minicrawl.report.near_duplicates import (
     kept_near_duplicates,
 )
 from minicrawl.states import READ_STATES, State
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, questions, step_log, tables
 from minicrawl.store.derived.ranks import RankRow, guaranteed
 from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading, search_folder
@@ -241,7 +241,7 @@ def unproven(path: Path, connection: tables.Connection, *, ordered: bool = False
     with reporting_damage(path):
         terms = tables.terms(connection) or StoreTerms()
         siblings = ordered and tables.strategy(connection) == "siblings"
-        spending_at = partial(tables.spending, connection)
+        spending_at = partial(step_log.spending, connection)
         return load_frontier(connection, terms, spending_at, siblings=siblings)
 
 

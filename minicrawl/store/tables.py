@@ -3,11 +3,9 @@
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from minicrawl.model import OwnRequest, PageId
-from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
 from minicrawl.store.records import (
     FETCH_COLUMNS,
@@ -15,10 +13,8 @@ from minicrawl.store.records import (
     DocumentRow,
     FetchRow,
     HostRow,
-    StepRow,
     StoreTerms,
 )
-from minicrawl.store.stored_links import unpack
 from minicrawl.web.takedowns import Takedowns, what_of
 
 Connection = sqlite3.Connection
@@ -81,7 +77,6 @@ OF_LAST_RUN = "of_last_run"
 """Counter: names of the settings that the last run was given and no store keeps."""
 
 _ROWS_AT_ONCE = 500  # larger blocks exceed the cache and are slower
-NO_LINKS = Spending(())
 
 
 def number(connection: Connection, query: str, *values: object) -> int:
@@ -159,16 +154,6 @@ def endowed(counts: Mapping[str, object]) -> list[int]:
     return steps if isinstance(steps, list) else []
 
 
-def endowments(connection: Connection, steps: Sequence[int]) -> list[tuple[Sequence[int], int]]:
-    """Return the seeds endowed by each of these steps, with the units they share."""
-    cursor = connection.execute(
-        "SELECT spending, amount FROM json_each(?) JOIN steps ON seq = value "
-        "WHERE spending IS NOT NULL",
-        (str(list(steps)),),
-    )
-    return [(unpack(blob).links, units) for blob, units in cursor]
-
-
 def archive_end(connection: Connection) -> int | None:
     """Return the place behind the last record of the archive, or None without an archive."""
     end = counters(connection).get(ARCHIVE_END)
@@ -212,30 +197,6 @@ def channels(connection: Connection) -> ChannelEnds | None:
 def times(connection: Connection) -> list[tuple[int, int]]:
     """Return the notes of the time as of the last checkpoint, for a window of a span of time."""
     return [(at, clock) for at, clock in json.loads(meta(connection, "times") or "[]")]
-
-
-def sendings(connection: Connection) -> Iterator[tuple[int, Step]]:
-    """Yield all batches that were sent, with the numbers of their steps, in order."""
-    cursor = connection.execute(
-        "SELECT seq, page, amount, spending FROM steps WHERE kind = ? ORDER BY seq",
-        (StepKind.SEND,),
-    )
-    for number, shard, batch, blob in cursor:
-        yield number, Step(StepKind.SEND, shard, 0, unpack(blob), batch)
-
-
-def sendings_to(connection: Connection, receiver: int, number: int, until: int) -> list[Step]:
-    """Return the batches after `number` that were sent to a shard up to step `until`, in order.
-
-    Scans the log backwards, only as far as needed.
-    """
-    cursor = connection.execute(
-        "SELECT amount, spending FROM steps WHERE seq <= ? AND kind = ? AND page = ? "
-        "ORDER BY seq DESC",
-        (until, StepKind.SEND, receiver),
-    )
-    rows = takewhile(lambda row: row[0] > number, cursor)
-    return [Step(StepKind.SEND, receiver, 0, unpack(blob), batch) for batch, blob in rows][::-1]
 
 
 def siblings(connection: Connection) -> dict[str, bytes]:
@@ -286,35 +247,6 @@ def score_weight(connection: Connection) -> float:
 def measures(connection: Connection) -> dict[int, bytes]:
     """Return the measures of pages as of the last checkpoint, for windows that have measures."""
     return dict(connection.execute("SELECT id, measures FROM frontier WHERE measures IS NOT NULL"))
-
-
-def steps_after(connection: Connection, seq: int) -> Iterator[StepRow]:
-    cursor = connection.execute(
-        "SELECT seq, kind, steps.page, state, born, amount, spending, value FROM steps "
-        "LEFT JOIN scored USING (seq) WHERE seq > ? ORDER BY seq",
-        (seq,),
-    )
-    for number, kind, page, state, born, amount, blob, value in cursor:
-        spending = NO_LINKS if blob is None else unpack(blob)
-        yield StepRow(number, state, Step(StepKind(kind), page, born, spending, amount), value)
-
-
-def spending(connection: Connection, seq: int) -> Spending:
-    row = connection.execute("SELECT spending FROM steps WHERE seq = ?", (seq,)).fetchone()
-    return NO_LINKS if row is None or row[0] is None else unpack(row[0])
-
-
-def spendings_of(connection: Connection, pages: Sequence[int]) -> list[Spending]:
-    """Return the last spending of each of these pages as of the last checkpoint, in this order."""
-    cursor = connection.execute(
-        "SELECT spending FROM json_each(?) CROSS JOIN frontier ON frontier.id = value "
-        "CROSS JOIN steps ON seq = spent AND spending IS NOT NULL",
-        (str(list(pages)),),
-    )
-    spendings = [unpack(blob) for (blob,) in cursor]
-    if len(spendings) != len(pages):
-        raise ValueError(f"{len(pages) - len(spendings)} of {len(pages)} pages lack their steps")
-    return spendings
 
 
 def spent_by(connection: Connection, page: PageId) -> int:

@@ -23,7 +23,7 @@ from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Respon
 from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.states import State
-from minicrawl.store import tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.reader import connect, reading
 from minicrawl.store.records import Batch, StoreTerms
 from minicrawl.store.writer import StoreReplica, StoreWriter
@@ -156,7 +156,7 @@ class Disk:
 def frontier_of(path: Path) -> Frontier:
     """Return the frontier that a resumed crawl would load."""
     with reading(path) as connection:
-        return _load(connection, partial(tables.spending, connection))
+        return _load(connection, partial(step_log.spending, connection))
 
 
 def _load(connection: tables.Connection, *memory: Any) -> Frontier:
@@ -167,14 +167,14 @@ def _load(connection: tables.Connection, *memory: Any) -> Frontier:
 def loaded_and_folded(path: Path) -> tuple[Frontier, Frontier]:
     """Return a frontier from the last checkpoint, and one from all steps of the log."""
     with reading(path) as connection:
-        spending_at = partial(tables.spending, connection)
+        spending_at = partial(step_log.spending, connection)
         loaded = _load(connection, spending_at)
         folded = Frontier(tables.terms(connection) or StoreTerms(), spending_at)
         folded.urls.load_hosts(connection)
         folded.siblings = Siblings(folded.ledger, folded.urls.host_of, folded.urls.sites)
         if loaded.values is not None:
             folded.values = ValueEstimate(folded.siblings, folded.urls.load_traits(connection))
-        for row in tables.steps_after(connection, 0):
+        for row in step_log.steps_after(connection, 0):
             folded.apply(row)
     return loaded, folded
 
@@ -237,7 +237,7 @@ def states_of(path: Path) -> dict[str, State]:
 def links_of(path: Path, url: str) -> list[str]:
     """Return the links that get the cash of the page."""
     with reading(path) as connection:
-        memory = partial(tables.spending, connection), partial(urls_of, connection)
+        memory = partial(step_log.spending, connection), partial(urls_of, connection)
         frontier = _load(connection, *memory)
         page = frontier.urls.find(url)
         assert page is not None

@@ -11,7 +11,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.frontier.url_index import UrlsOf
 from minicrawl.opic.ledger.books import Spending, Step, StepKind
 from minicrawl.states import State
-from minicrawl.store import tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import Batch, StepRow, StoreTerms
 from minicrawl.store.writer import StoreWriter
@@ -23,7 +23,7 @@ DEFAULT = StoreTerms()
 def load(connection: tables.Connection, urls: UrlsOf | None = None) -> Frontier:
     terms = tables.terms(connection)
     assert terms is not None
-    return load_frontier(connection, terms, partial(tables.spending, connection), urls)
+    return load_frontier(connection, terms, partial(step_log.spending, connection), urls)
 
 
 def frontier_of(path: Path) -> Frontier:

@@ -9,7 +9,7 @@ from minicrawl.crawl.events import Event, Settled
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.states import State
 from minicrawl.store.reader import reading
-from minicrawl.store.tables import steps_after
+from minicrawl.store.step_log import steps_after
 from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, html, moved, text
 
 A, B = "http://a.example", "http://b.example"

@@ -23,7 +23,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.report.integrity.audit import audit
-from minicrawl.store import tables
+from minicrawl.store import step_log
 from minicrawl.store.reader import reading
 from minicrawl.web.urls import posted
 
@@ -160,7 +160,7 @@ def test_a_post_waits_until_its_body_is_known_on_a_page_with_very_many_links(
     web, hook = Web(others), asking("/search", method="POST", body=FORM)
     crawl(tmp_path, web, hook, deny=["/n/"])
     with reading(tmp_path / "crawl.db") as connection:
-        steps = [row.step for row in tables.steps_after(connection, 0) if row.step.born]
+        steps = [row.step for row in step_log.steps_after(connection, 0) if row.step.born]
     _seed, *blocks, home, _found = ((step.kind, step.born) for step in steps)
     assert blocks == [(StepKind.BORN, LINKS_AT_ONCE), (StepKind.BORN, 1)]
     assert home == (StepKind.VISIT, 1)

@@ -14,7 +14,7 @@ from minicrawl.opic.importance.expected_value import ValueEstimate
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.siblings.siblings import Siblings
 from minicrawl.states import State
-from minicrawl.store import tables
+from minicrawl.store import step_log
 from minicrawl.store.records import StepRow
 from tests.stores import A, B, HandCrawl
 
@@ -40,7 +40,7 @@ def shown(frontier: Frontier) -> Siblings:
 def loaded(crawl: HandCrawl) -> Siblings:
     """Siblings as a resumed run loads them."""
     connection = crawl.store.connection
-    spending_at = partial(tables.spending, connection)
+    spending_at = partial(step_log.spending, connection)
     return shown(load_frontier(connection, crawl.terms, spending_at, siblings=True))
 
 

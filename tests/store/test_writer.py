@@ -17,7 +17,7 @@ from minicrawl.errors import DamagedStore, NoRoom, StoreError, UsageError
 from minicrawl.model import KeptAnswer
 from minicrawl.opic.ledger.books import Step, StepKind
 from minicrawl.opic.ledger.ledger import Totals
-from minicrawl.store import tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.disk import trouble
 from minicrawl.store.disk.trouble import translating_derived_errors, translating_sqlite_errors
 from minicrawl.store.reader import LOG, file_beside, reading
@@ -178,7 +178,7 @@ def test_a_store_becomes_a_copy_of_another_without_its_archive(
 
 def test_a_store_without_links_keeps_seeds_forwards_and_the_last_step(path: Path) -> None:
     with reading(filled_store(path, StoreTerms(links=False))) as connection:
-        left = [(row.seq, row.step.kind) for row in tables.steps_after(connection, 0)]
+        left = [(row.seq, row.step.kind) for row in step_log.steps_after(connection, 0)]
     assert left == [(2, StepKind.ENDOWED), (5, StepKind.FORWARD), (6, StepKind.DEAD_END)]
 
 

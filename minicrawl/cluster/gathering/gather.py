@@ -24,7 +24,7 @@ from minicrawl.frontier.importance import gathered as gathered_importance
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Progress, part, unreported
 from minicrawl.report.snapshot import load
-from minicrawl.store import tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.merging import drafting_store, mark
 from minicrawl.store.records import Batch, ChannelEnds, Checkpoint, StoreTerms
@@ -102,7 +102,7 @@ def _merged(
     for shard in shards:
         for receiver, batches in shard.sent.items():
             for step, _ in batches[posted.get((shard.store.number, receiver), 0) :]:
-                spending = tables.spending(shard.store.connection, step)
+                spending = step_log.spending(shard.store.connection, step)
                 pages = shard.pages[list(spending.links)]
                 in_batches += gathered.receive(pages, spending.weights, spending.idle)
     # Both shards' copies have the cash of batches that are ahead: the pot pays for them.

@@ -25,7 +25,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import FOREIGN, READ
 from minicrawl.report.snapshot import inlinks, last_spent, load
-from minicrawl.store import page_columns, tables
+from minicrawl.store import page_columns, step_log, tables
 from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
@@ -127,7 +127,7 @@ class LoadedShard:
         self.hosts = hosts.join(tables.hosts(connection))
         self.sent: SentBatches = {}
         logged = Channels()
-        for seq, step in tables.sendings(connection):
+        for seq, step in step_log.sendings(connection):
             logged.apply(step)
             batches = self.sent.setdefault(step.page, [])
             batches.append((seq, logged.sent[step.page].atoms))

@@ -99,7 +99,7 @@ class StoredPages:
         """Returns the media types that pages were refused for; None for a page never requested."""
         self.requested = partial(request_log.requested, reader)
         """Returns the pages that were ever requested; the hosts of the others were down."""
-        self.sendings_to = partial(tables.sendings_to, reader)
+        self.sendings_to = partial(step_log.sendings_to, reader)
         """Returns the batches sent to a shard after one, by committed steps up to one."""
 
     def url_of(self, page: PageId) -> str:
@@ -141,7 +141,7 @@ class StoredPages:
 
     def spending_at(self, seq: int) -> Spending:
         spending = self._rows.spendings.get(seq)
-        return tables.spending(self._reader, seq) if spending is None else spending
+        return step_log.spending(self._reader, seq) if spending is None else spending
 
     def spendings(self) -> Iterator[Spendings]:
         """Yield the last spending of each page, if it is committed."""

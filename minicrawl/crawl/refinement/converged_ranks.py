@@ -30,7 +30,7 @@ from minicrawl.frontier.loading import load_frontier, verify
 from minicrawl.frontier.url_table import sites_of
 from minicrawl.opic.importance.cash_flow import Refinement
 from minicrawl.ports import Progress, unreported
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, questions, step_log, tables
 from minicrawl.store.derived.file import reading_beside
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks, rank_row
 from minicrawl.store.disk.trouble import reporting_damage
@@ -87,7 +87,7 @@ def refine(
         terms = _replayable_terms(path, connection)
         if to is not None and to.exists():
             raise UsageError(f"--to {to}: the file exists, and is not overwritten")
-        spending_of = partial(tables.spending, connection)
+        spending_of = partial(step_log.spending, connection)
         frontier = load_frontier(connection, terms, spending_of)
         verify(frontier, connection)
         if (flow := cash_flow(frontier, connection, goes_on)) is None:

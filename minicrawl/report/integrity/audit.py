@@ -29,7 +29,7 @@ from minicrawl.ports import Progress
 from minicrawl.report.archived.page_versions import lost_pages
 from minicrawl.report.snapshot import inlinks, last_spent, unproven
 from minicrawl.states import STANDS_FOR_ANOTHER, State
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, questions, step_log, tables
 from minicrawl.store.disk import integrity
 from minicrawl.store.disk.trouble import NONSENSE
 from minicrawl.store.merging import merged_until
@@ -169,7 +169,7 @@ def _forwards(connection: tables.Connection, _path: Path) -> Iterator[str]:
     for pages, states, steps in page_columns.blocks(connection, "frontier", "id", "state", "spent"):
         stands_for = np.isin(states, STANDS_FOR_ANOTHER)
         for page, seq in zip(pages[stands_for].tolist(), steps[stands_for].tolist(), strict=True):
-            if links := tables.spending(connection, seq).links:
+            if links := step_log.spending(connection, seq).links:
                 targets[page] = links[0]
             else:
                 yield f"page {page} stands for another page, but no step says which"
@@ -300,9 +300,9 @@ def differences(
     # The replay applies the steps with the code of the crawl. A second implementation would be more
     # independent, but would have to repeat each rule of the ledger, to the atom; and the audit is
     # meant to find damaged stores, not wrong rules.
-    replayed, last = Frontier(loaded.terms, partial(tables.spending, connection)), loaded.last_seq
+    replayed, last = Frontier(loaded.terms, partial(step_log.spending, connection)), loaded.last_seq
     try:
-        for row in tables.steps_after(connection, 0):
+        for row in step_log.steps_after(connection, 0):
             replayed.apply(row)
             if not row.seq % _STEPS_PER_REPORT:
                 progress(min(row.seq / max(last, 1), 1.0))

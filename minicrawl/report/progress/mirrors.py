@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from minicrawl.report.near_duplicates import kept_near_duplicates
 from minicrawl.states import State
-from minicrawl.store import page_columns, questions, tables
+from minicrawl.store import page_columns, questions, step_log, tables
 from minicrawl.store.disk.trouble import reporting_damage
 from minicrawl.store.reader import reading, search_folder
 from minicrawl.wording import counted
@@ -59,7 +59,7 @@ def _duplicates_across_hosts(connection: tables.Connection) -> Counter[tuple[int
     leads_to: dict[int, int] = {}
     for pages, states in page_columns.blocks(connection, "frontier", "id", "state"):
         aliases = pages[states == State.ALIAS].tolist()
-        spendings = tables.spendings_of(connection, aliases)
+        spendings = step_log.spendings_of(connection, aliases)
         leads_to |= {
             page: spending.links[0] for page, spending in zip(aliases, spendings, strict=True)
         }

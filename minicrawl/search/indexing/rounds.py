@@ -41,7 +41,7 @@ from minicrawl.search.near_duplicates import find_near_duplicates
 from minicrawl.search.notes import AnchorRow, Notes, Watermark
 from minicrawl.search.words.word_forms import language_of
 from minicrawl.states import State
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, step_log, tables
 from minicrawl.store.disk.trouble import translating_derived_errors
 from minicrawl.store.reader import search_folder
 from minicrawl.web.signatures import signature
@@ -302,7 +302,7 @@ class _Indexing:
             return
         # Only pages with steps since the last run may have ceased to be pages, so the whole index
         # need not be scanned.
-        touched = {row.step.page for row in tables.steps_after(self._seen.connection, step)}
+        touched = {row.step.page for row in step_log.steps_after(self._seen.connection, step)}
         for page in touched:
             if self._seen.states[page] == State.FETCHED:
                 continue

@@ -18,7 +18,7 @@ from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.opic.ledger.channels import Channels, ShardPlace
 from minicrawl.report.snapshot import unproven
-from minicrawl.store import tables
+from minicrawl.store import step_log, tables
 from minicrawl.store.reader import reading
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.shards.audit import Statement, statement_of
@@ -135,7 +135,7 @@ def sent_until(stores: Sequence[Path], sender: int, receiver: int, number: int) 
     with reading(stores[sender]) as connection:
         return sum(
             sum(step.spending.weights) + step.spending.idle
-            for _, step in tables.sendings(connection)
+            for _, step in step_log.sendings(connection)
             if step.page == receiver and step.amount <= number
         )
 
@@ -168,4 +168,4 @@ def links_of(stores: Sequence[Path]) -> dict[str, list[str]]:
 
 def kinds_of(store: Path) -> set[StepKind]:
     with reading(store) as connection:
-        return {row.step.kind for row in tables.steps_after(connection, 0)}
+        return {row.step.kind for row in step_log.steps_after(connection, 0)}

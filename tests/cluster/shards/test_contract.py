@@ -15,7 +15,7 @@ from minicrawl.cluster.channels.outbox import Posting
 from minicrawl.cluster.records import MOST_HOPS
 from minicrawl.opic.ledger.ledger import FOREIGN, UNREAD
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.store import tables
+from minicrawl.store import step_log
 from tests.cluster.hand_shards import HandCluster, HandShard, owner_of
 from tests.cluster.moving_shard import MEMORY
 from tests.cluster.shards.audit import Statement, faults, under_way
@@ -120,7 +120,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
     def publish_again(self, number: int) -> None:
         """Publish the batches that were not published, because of a kill after their commit."""
         shard = self.shards[number]
-        for _, step in tables.sendings(shard.store.connection):
+        for _, step in step_log.sendings(shard.store.connection):
             self._publish(shard.shard.batch(step))
 
     @rule(place=PLACES)
@@ -199,7 +199,7 @@ class ShardsOfOneCrawl(RuleBasedStateMachine):
         """Return the atoms that a log says were sent in the batches up to this number."""
         return sum(
             sum(step.spending.weights) + step.spending.idle
-            for _, step in tables.sendings(self.shards[sender].store.connection)
+            for _, step in step_log.sendings(self.shards[sender].store.connection)
             if step.page == receiver and step.amount <= number
         )
 

@@ -9,7 +9,7 @@ from minicrawl.opic.ledger.books import StepKind, terms
 from minicrawl.opic.ledger.money import PARTS, UNIT
 from minicrawl.report.integrity.audit import audit
 from minicrawl.states import State
-from minicrawl.store import tables
+from minicrawl.store import step_log
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import FakeWeb, canonical, crawl, frontier_of, html, moved, text, web_of
 from tests.crawl.loop.webs import A, B, C, star, tangle
@@ -77,7 +77,7 @@ def test_a_resumed_crawl_may_have_another_small_edge(path: Path) -> None:
         assert frontier.ledger.small_edge(100, 7) == 100 * (1 - edge)
     assert frontier.terms.small_edge == 0.5
     with reading(path) as connection:
-        steps = [row.step for row in tables.steps_after(connection, 0)]
+        steps = [row.step for row in step_log.steps_after(connection, 0)]
     changes = [step.amount for step in steps if step.kind is StepKind.TERMS]
     assert changes == [terms(-1, 0, PARTS // 4).amount, terms(-1, 0, PARTS // 2).amount]
     assert audit(path).is_intact
@@ -88,7 +88,7 @@ def test_no_more_pages_are_replayed_than_each_fetch_allows(replay: int, path: Pa
     links = tangle(30, hosts=3, links=6)
     crawl(web_of(links), path, next(iter(links)), replay=replay, delay=1)
     with reading(path) as connection:
-        steps = list(tables.steps_after(connection, 0))
+        steps = list(step_log.steps_after(connection, 0))
     replayed = fetched = 0
     for row in steps:
         if row.step.kind is StepKind.REPLAY:

@@ -14,7 +14,7 @@ from minicrawl.errors import UsageError
 from minicrawl.model import FetchResult, Request
 from minicrawl.opic.ledger.books import StepKind
 from minicrawl.states import State
-from minicrawl.store import questions, tables
+from minicrawl.store import questions, step_log, tables
 from minicrawl.store.reader import reading
 from tests.crawl.fakes import (
     Answer,
@@ -69,7 +69,7 @@ def test_pages_of_a_long_sitemap_become_known_in_blocks(path: Path) -> None:
     with reading(path) as connection:
         born = [
             row.step.born
-            for row in tables.steps_after(connection, 0)
+            for row in step_log.steps_after(connection, 0)
             if row.step.kind is StepKind.BORN
         ]
     assert born == [1, LINKS_AT_ONCE, LINKS_AT_ONCE, more]
