@@ -191,6 +191,13 @@ def urls_of(connection: tables.Connection, pages: Sequence[int]) -> dict[int, st
     return {page: tables.url_of(connection, page) for page in pages}
 
 
+def read_later(path: Path, page: str, links: Sequence[str]) -> None:
+    """Let the crawl of a store go on, and read a page with these links."""
+    with closing(HandCrawl(path)) as crawl:
+        crawl.frontier = crawl.loaded()
+        crawl.read(page, links)
+
+
 def filled_store(path: Path, terms: StoreTerms | None = None, *, checkpoint: bool = True) -> Path:
     """Make a store of two read pages that link to each other, a redirect, a failure, two unread."""
     with closing(HandCrawl(path, terms)) as crawl:

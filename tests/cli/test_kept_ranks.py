@@ -2,7 +2,6 @@
 
 import csv
 import io
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from minicrawl.report.selected_pages import COLUMNS
 from minicrawl.store.records import StoreTerms
 from tests.cli.calls import Captured, as_json, printed, refusal
-from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+from tests.stores import DEEP, GONE, MOVED, A, B, C, filled_store, read_later
 
 NEW = "http://new.example/"
 LACKING = "1 page has no score by degree: found after it was made\n"
@@ -28,9 +27,7 @@ def store(filled: Path, capsys: Captured) -> Path:
 @pytest.fixture
 def later(store: Path) -> None:
     """Let the crawl go on, and find another page."""
-    with closing(HandCrawl(store)) as crawl:
-        crawl.frontier = crawl.loaded()
-        crawl.read(C, [NEW])
+    read_later(store, C, [NEW])
 
 
 def exported(capsys: Captured, *options: str, said: str = "") -> dict[str, dict[str, str]]:

@@ -15,7 +15,7 @@ from minicrawl.report.waiting_pages import queue_position, waiting
 from minicrawl.store import tables
 from minicrawl.store.derived.ranks import RankRow, keep_ranks
 from minicrawl.store.reader import reading
-from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, read_later
 
 
 @pytest.mark.parametrize("times", [1, 300])
@@ -46,12 +46,6 @@ def store(path: Path) -> Path:
     return crawl.path
 
 
-def go_on(store: Path, *links: str) -> None:
-    with closing(HandCrawl(store)) as crawl:
-        crawl.frontier = crawl.loaded()
-        crawl.read(B, links)
-
-
 def state(store: Path) -> list[tuple[str, int, bool]]:
     with snapshot(store) as seen:
         last, rows = seen.frontier.last_seq, saved_ranks(store, seen.connection)
@@ -60,9 +54,9 @@ def state(store: Path) -> list[tuple[str, int, bool]]:
 
 def test_a_rank_is_current_until_the_next_step_and_new_pages_have_no_score(store: Path) -> None:
     assert state(store) == [("pagerank", 0, True)]
-    go_on(store, A)
+    read_later(store, B, [A])
     assert state(store) == [("pagerank", 0, False)]
-    go_on(store, "http://new.example/")
+    read_later(store, B, ["http://new.example/"])
     assert state(store) == [("pagerank", 1, False)]
     with snapshot(store) as seen:
         found = scores(seen, "pagerank")

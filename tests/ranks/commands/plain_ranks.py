@@ -1,7 +1,6 @@
 """Ranks with known values, a store and a graph file to compare them on, and commands of `lab`."""
 
 import json
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,7 @@ from minicrawl.graph.named_graph import NamedGraph
 from minicrawl.ports import Progress
 from minicrawl.ranks.commands.named_ranks import BUILT_IN
 from minicrawl.ranks.scores import Scores
-from tests.stores import C, HandCrawl, filled_store
-
-NEW = "http://new.example/"
+from tests.stores import filled_store
 
 Captured = pytest.CaptureFixture[str]
 
@@ -65,9 +62,3 @@ def store_with_ranks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(BUILT_IN, "alike", alike)
     (folder / "web.txt").write_text("1 2\n1 3\n2 3\n4 3\n")
     return filled_store(folder / "crawl.db")
-
-
-def go_on(store: Path) -> None:
-    with closing(HandCrawl(store)) as crawl:
-        crawl.frontier = crawl.loaded()
-        crawl.read(C, [NEW])

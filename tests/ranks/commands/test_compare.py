@@ -13,12 +13,11 @@ from minicrawl.store.derived.file import beside
 from tests.ranks.commands.plain_ranks import (
     Captured,
     as_json,
-    go_on,
     printed,
     refusal,
     store_with_ranks,
 )
-from tests.stores import A, HandCrawl
+from tests.stores import A, C, HandCrawl, read_later
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +53,7 @@ class TestCompare:
     def test_a_saved_rank_is_compared_as_it_was_saved(self, store: Path, capsys: Captured) -> None:
         assert main(["rank", "degree", "--direction", "out", "--as", "mine"]) == 0
         capsys.readouterr()
-        go_on(store)
+        read_later(store, C, ["http://new.example/"])
         said = "1 page has no score by mine: found after it was made\n"
         found = as_json(capsys, "compare", "mine", "opic", said=said)
         assert (found["nodes"], found["left_out"]) == (6, 1)

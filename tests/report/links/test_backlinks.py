@@ -16,7 +16,7 @@ from minicrawl.store.derived.backlinks import backlinks_step
 from minicrawl.store.derived.file import beside, reading_beside
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
-from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store
+from tests.stores import DEEP, GONE, MOVED, A, B, C, HandCrawl, filled_store, read_later
 
 Ask = Callable[[Snapshot, str], Linked]
 
@@ -170,8 +170,6 @@ def test_a_very_old_index_is_rebuilt(path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_a_snapshot_ignores_an_index_newer_than_itself(store: Path) -> None:
     with snapshot(store) as seen:
-        with closing(HandCrawl(store)) as crawl:
-            crawl.frontier = crawl.loaded()
-            crawl.read(C, [A, "http://new.example/"])
+        read_later(store, C, [A, "http://new.example/"])
         assert back(store, A) == {B, C, MOVED}
         assert urls(backlinks(seen, A)) == {B, MOVED}
