@@ -14,13 +14,12 @@ import json
 import re
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
 
 from minicrawl.audit.facts.page_faults import COMMENT, FAULTS, contents, faults_of
-from minicrawl.audit.facts.structured_data import data_gaps
 from minicrawl.web.encoding.labels import UTF_8, encoded_query, encoding_of_label
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.languages import is_known_language
@@ -221,7 +220,7 @@ class _Page:
         except (ValueError, RecursionError):
             self._note(bad_json=True)
         else:
-            self._counts["data_gaps"] += data_gaps(data)
+            self._counts["data_gaps"] += _data_gaps(data)
 
     def _read_tag(self, name: str, token: re.Match[str]) -> None:
         if name in _RARE and not any(map(token["attributes"].lower().__contains__, _RARE[name])):
@@ -334,3 +333,33 @@ _ALT = re.compile(rf"<img{STOP}({ATTRIBUTES})>", re.IGNORECASE | re.ASCII)
 
 def _words(markup: str) -> str:
     return " ".join(unescaped(_TAG.sub("", markup)).split())
+
+
+_REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
+    "product": (("name",), ("offers", "review", "aggregateRating")),
+    **dict.fromkeys(("article", "newsarticle", "blogposting"), (("headline", "name"),)),
+    "recipe": (("name",), ("image",)),
+    "event": (("name",), ("startDate",), ("location",)),
+    "breadcrumblist": (("itemListElement",),),
+    "faqpage": (("mainEntity",),),
+    "jobposting": (("title",), ("description",), ("datePosted",), ("hiringOrganization",)),
+    "localbusiness": (("name",), ("address",)),
+    "videoobject": (("name",), ("thumbnailUrl",), ("uploadDate",)),
+}
+"""Properties that search engines require by type, each with its alternatives."""
+
+
+def _data_gaps(data: Any) -> int:
+    """Count items, at the top of the data and in graphs and lists there, that lack a property."""
+    gaps, waiting = 0, [data]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, list):
+            waiting += item
+        elif isinstance(item, dict):
+            waiting.append(item.get("@graph"))
+            kind = item.get("@type")
+            kinds = kind if isinstance(kind, list) else [kind]
+            required = [name for kind in kinds for name in _REQUIRED.get(str(kind).lower(), ())]
+            gaps += not all(any(item.get(name) for name in names) for names in required)
+    return gaps
