@@ -1,4 +1,4 @@
-"""`minicrawl mcp`, what its user grants to agents, and the crawl that they may start."""
+"""`minicrawl mcp`."""
 
 from contextlib import suppress
 from functools import partial

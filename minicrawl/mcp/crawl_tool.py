@@ -2,7 +2,7 @@
 
 Laws: whatever the store contains and the agent asks, only pages in the folders of the URLs that
 the user named are requested, and at most the granted number while the server runs. The crawl is
-as polite as any crawl, and a process of its own, see `commands`.
+as polite as any crawl, and a process of its own, see `crawl_grant`.
 """
 
 import asyncio

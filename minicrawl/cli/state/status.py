@@ -94,7 +94,7 @@ def status(
     mirrored = list(map(str, repeating)) or ["none"] * wants_mirrors
     links = [("linked", _counts(linked))] if linked else []
     counts = counts_of(content, _MOST_COUNTS) if content else ()
-    kept_lines = ((name, _counts(counts)) for name, counts in counts)
+    kept_lines = ((name, _counts(numbers)) for name, numbers in counts)
     cut_lines = [("cut off", str(limit)) for limit in cut[:_MOST_COUNTS]]
     if more_pages := sum(limit.pages for limit in cut[_MOST_COUNTS:]):
         cut_lines.append(("", f"and {counted(more_pages, 'page')}, which --json lists"))

@@ -31,9 +31,9 @@ GATHERED = "gathered"
 READABLE_PAGES = "readable"
 """Option of `OPIC`: number of readable pages, whether read or not."""
 FLOWED = "flowed"
-"""Option of `OPIC`: mean flow through a page per iteration of `opic.estimate`."""
+"""Option of `OPIC`: mean flow through a page per iteration of `opic.importance.cash_flow`."""
 GUARANTEED = "guaranteed"
-"""Option of `OPIC`: share of PageRank from the seeds that is proven by `opic.estimate`."""
+"""Option of `OPIC`: share of PageRank from the seeds that `opic.importance.rank_mass` proves."""
 
 _SCORES_AT_ONCE = 1 << 16
 _RANKS = """
