@@ -19,7 +19,7 @@ Pairs = list[tuple[int, int]]
 
 
 def plan(block: int, stretch: int, portion: int) -> MemoryPlan:
-    return MemoryPlan(block=block, sorted=portion, text=1, stretch=stretch, links=portion)
+    return MemoryPlan(block=block, sorted=portion, text=1, stretch=stretch, at_once=portion)
 
 
 def portions(pairs: Pairs, size: int) -> Iterator[LinkArrays]:

@@ -31,7 +31,7 @@ class MemoryPlan(NamedTuple):
     sorted: int  # numbers sorted together
     text: int  # bytes of a file
     stretch: int  # source nodes
-    links: int  # links processed together
+    at_once: int  # links, or scores of nodes, processed together
 
 
 def memory_plan(free: int) -> MemoryPlan:
@@ -41,26 +41,13 @@ def memory_plan(free: int) -> MemoryPlan:
         sorted=min(free // _SORTED, 16 * _ENOUGH),
         text=min(free // _TEXT, _ENOUGH),
         stretch=min(free // _STRETCH, _ENOUGH),
-        links=min(free // _LINKS, _ENOUGH),
+        at_once=min(free // _LINKS, _ENOUGH),
     )
 
 
 def free_for(block: int) -> int:
     """Return the bytes needed for a block of this many nodes."""
     return max(block * _BLOCK, LEAST_FREE)
-
-
-class BlockSizes(NamedTuple):
-    """Number of nodes, and sizes of the parts that are processed together."""
-
-    nodes: int
-    block: int
-    stretch: int
-    at_once: int  # nodes whose scores are updated together
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.nodes // self.block)
 
 
 class NodeIds:
@@ -113,23 +100,23 @@ class NodeIds:
 class LinksByBlock:
     """Links between nodes on disk, sorted by cell, as offsets within stretch and block."""
 
-    def __init__(self, sizes: BlockSizes, folder: Path, traffic: DiskTraffic) -> None:
+    def __init__(self, nodes: int, memory: MemoryPlan, folder: Path, traffic: DiskTraffic) -> None:
         self.edges = 0
-        self._sizes = sizes
-        self._stretches = -(-sizes.nodes // sizes.stretch)
+        self._nodes, self._block, self._stretch = nodes, memory.block, memory.stretch
+        self._stretches = -(-nodes // memory.stretch)
         self._links = DiskColumn(folder / "links", np.int32, traffic=traffic)
         self._cells, self._ends = array("q"), array("q", [0])
 
     def keys(self, links: LinkArrays) -> Ids:
         """Return each link as one number below (2 * nodes)^2, in the order of the file."""
-        blocks, places = np.divmod(links.targets, self._sizes.block)
-        return (blocks * self._sizes.nodes + links.sources) * self._sizes.block + places
+        blocks, places = np.divmod(links.targets, self._block)
+        return (blocks * self._nodes + links.sources) * self._block + places
 
     def append(self, keys: Ids) -> Iterator[tuple[int, Ids]]:
         """Write sorted links; yield the first node and the sources (as offsets) of each cell."""
-        quotients, targets = np.divmod(keys, self._sizes.block)
-        blocks, sources = np.divmod(quotients, self._sizes.nodes)
-        stretches, sources = np.divmod(sources, self._sizes.stretch)
+        quotients, targets = np.divmod(keys, self._block)
+        blocks, sources = np.divmod(quotients, self._nodes)
+        stretches, sources = np.divmod(sources, self._stretch)
         cells = blocks * self._stretches + stretches
         cuts = np.flatnonzero(np.diff(cells, prepend=-1)).tolist()
         for start, end in pairwise([*cuts, len(keys)]):
@@ -138,7 +125,7 @@ class LinksByBlock:
             self.edges += end - start
             self._cells.append(int(cells[start]))
             self._ends.append(self.edges)
-            yield int(stretches[start]) * self._sizes.stretch, sources[start:end]
+            yield int(stretches[start]) * self._stretch, sources[start:end]
 
     def pieces(self, block: int) -> Iterator[tuple[int, Places, Places]]:
         """Yield the stretches with links to this block, with the offsets of sources and targets."""
@@ -156,17 +143,18 @@ class BlockFiles:
     """Links and columns of a graph in a folder. `traffic` counts the reads and writes."""
 
     def __init__(self, nodes: int, memory: MemoryPlan, folder: Path) -> None:
-        self.sizes = BlockSizes(nodes, min(memory.block, nodes), memory.stretch, memory.links)
+        self.nodes, self.memory = nodes, memory._replace(block=min(memory.block, nodes))
+        self.blocks = -(-nodes // self.memory.block)
         self.traffic = DiskTraffic()
-        self.links = LinksByBlock(self.sizes, folder, self.traffic)
-        self._folder, self._sorted_at_once = folder, memory.sorted
+        self.links = LinksByBlock(nodes, self.memory, folder, self.traffic)
+        self._folder = folder
         names = ("degrees", "scores", "given", "given-next")
         self.degrees, self.scores, self.given, self.given_next = (
             DiskColumn(folder / name, np.float64, nodes, self.traffic) for name in names
         )
 
     def fill(self, links: Iterable[LinkArrays]) -> None:
-        sorter, at_once = Sorter(self._folder, self._sorted_at_once), self.sizes.at_once
+        sorter, at_once = Sorter(self._folder, self.memory.sorted), self.memory.at_once
         for block in links:
             sorter.add(self.links.keys(block))
         for keys in sorter.in_order():

@@ -57,27 +57,27 @@ def pagerank(
     tell: Progress = unreported,
 ) -> Scores:
     """Return the scores of all nodes, mapped into memory from their file."""
-    sizes = files.sizes
-    dangling = 0.0
-    for first in range(0, sizes.nodes, sizes.at_once):
-        equal = np.full(min(sizes.at_once, sizes.nodes - first), 1 / sizes.nodes)
+    nodes, memory, dangling = files.nodes, files.memory, 0.0
+    for first in range(0, nodes, memory.at_once):
+        equal = np.full(min(memory.at_once, nodes - first), 1 / nodes)
         files.scores.write(first, equal)
         dangling += _pass_on(files, first, equal, damping)
     files.turn()
 
     def step() -> float:
         nonlocal dangling
-        base = (1 - damping + damping * dangling) / sizes.nodes
+        base = (1 - damping + damping * dangling) / nodes
         change = dangling = 0.0
-        for block in range(sizes.blocks):
-            inflow = np.full(min(sizes.block, sizes.nodes - block * sizes.block), base)
+        for block in range(files.blocks):
+            inflow = np.full(min(memory.block, nodes - block * memory.block), base)
             held, given = -1, np.empty(0)
             for stretch, sources, targets in files.links.pieces(block):
                 if stretch != held:
-                    held, given = stretch, files.given.read(stretch * sizes.stretch, sizes.stretch)
+                    given = files.given.read(stretch * memory.stretch, memory.stretch)
+                    held = stretch
                 np.add.at(inflow, targets, given[sources])
-            for place in range(0, len(inflow), sizes.at_once):
-                first, new = block * sizes.block + place, inflow[place : place + sizes.at_once]
+            for place in range(0, len(inflow), memory.at_once):
+                first, new = block * memory.block + place, inflow[place : place + memory.at_once]
                 change += float(np.abs(new - files.scores.read(first, len(new))).sum())
                 files.scores.write(first, new)
                 dangling += _pass_on(files, first, new, damping)
@@ -107,17 +107,17 @@ Best = tuple[NDArray[np.int64], Vector]
 
 def best(files: BlockFiles, count: int) -> Iterator[Best]:
     """Yield the `count` best nodes in batches. Each batch reads all scores, but keeps few."""
-    left, last_node, last_score = min(count, files.sizes.nodes), -1, inf
+    left, last_node, last_score = min(count, files.nodes), -1, inf
     while left:
         nodes, scores = np.empty(0, dtype=np.int64), np.empty(0)
-        for first in range(0, files.sizes.nodes, files.sizes.at_once):
-            part = files.scores.read(first, files.sizes.at_once)
+        for first in range(0, files.nodes, files.memory.at_once):
+            part = files.scores.read(first, files.memory.at_once)
             is_later_tie = (part == last_score) & (np.arange(len(part)) > last_node - first)
             is_next = (part < last_score) | is_later_tie
             nodes = np.concatenate((nodes, first + np.flatnonzero(is_next)))
             scores = np.concatenate((scores, part[is_next]))
             # A stable sort keeps ties in the order of the nodes, also across parts.
-            order = np.argsort(-scores, kind="stable")[: min(left, files.sizes.at_once)]
+            order = np.argsort(-scores, kind="stable")[: min(left, files.memory.at_once)]
             nodes, scores = nodes[order], scores[order]
         left, last_node, last_score = left - len(nodes), nodes[-1], scores[-1]
         yield nodes, scores

@@ -124,7 +124,7 @@ def pagerank_in_blocks(
             scores=scores,
             names=names,
             edges=files.links.edges,
-            blocks=files.sizes.blocks,
+            blocks=files.blocks,
             best=block_ranks.best(files, shown),
             traffic=files.traffic.since(laid_out),
         )

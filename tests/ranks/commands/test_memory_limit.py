@@ -54,7 +54,7 @@ def in_portions(path: Path, size: int | None) -> Opened:
     opened = file_in_blocks(path)
     if size is None:
         return opened
-    return lambda memory, *rest: opened(memory._replace(sorted=size, links=size), *rest)
+    return lambda memory, *rest: opened(memory._replace(sorted=size, at_once=size), *rest)
 
 
 def by_name(found: BlockRanks) -> dict[str, float]:
