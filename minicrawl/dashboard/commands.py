@@ -1,4 +1,4 @@
-"""`minicrawl dashboard`, `crawl --dashboard` and `crawl --metrics`: watch and measure a crawl."""
+"""`minicrawl dashboard`: watch a crawl in the browser, and steer it."""
 
 from contextlib import suppress
 from functools import partial

@@ -1,4 +1,4 @@
-"""Tools of agents, and their server. Agents see names, docstrings and parameters of the tools.
+"""Tools of agents. They see names, docstrings and parameters of the tools.
 
 Laws: a tool reads the store as of one moment, while a crawl may go on. All tools run in one thread,
 one after the other, so they share the columns of all pages, which take a second to load for a

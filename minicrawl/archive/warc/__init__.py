@@ -5,6 +5,7 @@ writer    records of captures, each a gzip member, with heads adapted to the bod
 cdxj      the index of a file
 wacz      WARC, index and pages in one ZIP, signed on demand
 series    files that are written while a crawl runs
-bodies    the bodies in them, which are not written again; those in an earlier archive
+bodies    the bodies in them, which are not written again
+earlier   bodies in earlier archives, which need not be written either
 takedown  removes the records of URLs
 """
