@@ -156,7 +156,8 @@ RANKS = "minicrawl.ranks"
 SCORERS = "minicrawl.scorers"
 """Functions of arguments that return a `crawl.workers.scoring.Scorer`, for `crawl --score`."""
 SECTIONS = "minicrawl.sections"
-"""Functions of a snapshot and a progress function that return `site_report.ReportSection`s."""
+"""Functions of a snapshot and a progress function that return
+`report.site.site_report.ReportSection`s."""
 SINKS = "minicrawl.sinks"
 """Functions of a URL that return a context with an `on_page`, by the scheme of `crawl --sink`."""
 STORED = "minicrawl.stored"
@@ -165,7 +166,7 @@ WEIGHTS = "minicrawl.weights"
 """Functions of a page's URL and of those of its links that return weights, for
 `--weight-internal NAME`."""
 WINDOWS = "minicrawl.windows"
-"""Functions of a width and a number of measures that return an `opic.windows.Window`."""
+"""Functions of a width and a number of measures that return an `opic.windows.window.Window`."""
 
 _OWN = "minicrawl"
 _RENAMED = {"minicrawl.texts": PARSERS}

@@ -1,6 +1,6 @@
 """Graph files, plain or gzipped, whatever their name; `-` is standard input.
 
-A file is text in one of the formats of `graph.text_formats`.
+A file is text in one of the formats of `graph.lists.formats`.
 
 A gzipped file may expand to at most `MOST_SWELLING` bytes of text for each byte read, beyond the
 first `ALWAYS_UNPACKED`: a file that expands further was made to exhaust the memory.

@@ -14,7 +14,8 @@ virtual page, pages not reached from a cycle of links have no score, and among d
 of a graph, the part with the largest eigenvalue gets everything. In a graph without a cycle, all
 eigenvalues are 0, and all pages get equal scores.
 
-either  is symmetric: Lanczos' method finds its eigenvector, with a bound (`hits.leading`).
+either  is symmetric: Lanczos' method finds its eigenvector, with a bound (see `leading` of
+        `singular_vectors`).
 walk    with the virtual page is PageRank with an additional link, with the bound of `pagerank`.
 others  The power method on L + s, where the shift s prevents oscillation along cycles. No bound
         is known: the method stops when the extrapolated sum of further changes is at most the

@@ -45,9 +45,7 @@ class Convergence:
 
     def __str__(self) -> str:
         kind = "converged" if self.is_complete else "broken off while converging"
-        unit, length = next(
-            (unit_row for unit_row in _UNITS if self.age_s >= unit_row[1]), ("s", 1)
-        )
+        unit, length = next((row for row in _UNITS if self.age_s >= row[1]), _UNITS[-1])
         age = f"{int(self.age_s // length)} {unit}"
         text = f"{kind}, {at_most(self.error_bound)}, {age} old"
         if not self.steps_since:
@@ -56,7 +54,7 @@ class Convergence:
         return f"{text}, {since}"
 
 
-_UNITS = (("d", 86_400), ("h", 3600), ("min", 60))
+_UNITS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))
 ESTIMATED = "estimated; with stored links `minicrawl refine` makes it converge"
 
 
@@ -102,7 +100,7 @@ def scores(snapshot: Snapshot, name: str) -> Floats:
 
 
 def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
-    """Return the scores of all pages by this rank, or None if there is no such rank."""
+    """Return the scores of all pages by this rank, or None without it; `RISING` is computed now."""
     if name == OPIC:
         return snapshot.importance
     if name == RISING:
@@ -121,8 +119,8 @@ def kept_scores(snapshot: Snapshot, name: str) -> Floats | None:
         return rank_scores(derived, name, len(snapshot))
 
 
-def rank_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
-    """Return the rank of the value at this place. The largest value has rank 1."""
+def position_of(values: NDArray[np.float64] | NDArray[np.int64], place: int) -> int:
+    """Return the position of a value in descending order, from 1; equal values keep their order."""
     value = values[place]
     return (
         1 + int(np.count_nonzero(values > value)) + int(np.count_nonzero(values[:place] == value))

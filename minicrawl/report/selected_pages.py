@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from minicrawl.errors import UsageError
 from minicrawl.model import FULL_VALUE
 from minicrawl.ports import Progress, unreported
-from minicrawl.report.saved_ranks import Floats, rank_of, scores
+from minicrawl.report.saved_ranks import Floats, position_of, scores
 from minicrawl.report.snapshot import LABELS, Pages, Snapshot, host_name, places_of_largest
 from minicrawl.states import READ_STATES, STANDS_FOR_ANOTHER, State
 from minicrawl.store import questions, request_log, tables
@@ -135,7 +135,7 @@ def top(snapshot: Snapshot, selection: PageSelection) -> Iterator[dict[str, Any]
 
 
 def page_row(snapshot: Snapshot, page: int) -> ExportRow:
-    rank = np.array([rank_of(snapshot.importance, page)])
+    rank = np.array([position_of(snapshot.importance, page)])
     return next(rows_of(_block(snapshot, np.array([page]), rank, {})))
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from minicrawl.model import PageId
 from minicrawl.opic.ledger.money import UNIT
-from minicrawl.report.saved_ranks import rank_of
+from minicrawl.report.saved_ranks import position_of
 from minicrawl.report.snapshot import Snapshot, host_name, places_of_largest
 from minicrawl.states import State
 from minicrawl.store import questions
@@ -73,4 +73,4 @@ def queue_position(snapshot: Snapshot, page: PageId) -> QueuePosition:
 
 
 def _rank(snapshot: Snapshot, pages: NDArray[np.int64], page: PageId) -> int:
-    return rank_of(snapshot.urgency(pages), int(np.searchsorted(pages, page)))
+    return position_of(snapshot.urgency(pages), int(np.searchsorted(pages, page)))

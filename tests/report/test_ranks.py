@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.opic.windows.by_name import WINDOWS
-from minicrawl.report.saved_ranks import RISING, rank_of, scores
+from minicrawl.report.saved_ranks import RISING, position_of, scores
 from minicrawl.report.selected_pages import PageSelection, rows, top
 from minicrawl.report.snapshot import places_of_largest, snapshot
 from minicrawl.states import State
@@ -34,7 +34,7 @@ class TestOrder:
     def test_the_rank_of_a_value_is_its_position_in_the_order(self, numbers: list[int]) -> None:
         values = np.array(numbers, dtype=np.float64)
         order = places_of_largest(values, 0).tolist()
-        assert [rank_of(values, place) for place in order] == list(range(1, len(order) + 1))
+        assert [position_of(values, place) for place in order] == list(range(1, len(order) + 1))
 
 
 class TestRows:

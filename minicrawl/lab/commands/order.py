@@ -1,4 +1,4 @@
-"""`minicrawl lab order`."""
+"""`minicrawl lab order`: orders of reading, by the importance that they find early."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -114,12 +114,12 @@ def _show_order(graph: Csr, curves: Sequence[Curve]) -> None:
         [(curve, curve.gathered) for curve in curves],
         web_choice.about(graph),
     )
-    for title, more in (
+    for title, means in (
         ("Share that is still fresh, in %", [curve.fresh for curve in curves]),
         ("Share of the reachable value found, in %", [curve.value for curve in curves]),
         (f"Difference from {BASELINE}, from the same seeds", [curve.gain for curve in curves]),
     ):
-        if rows := [(c, mean) for c, mean in zip(curves, more, strict=True) if mean]:
+        if rows := [(curve, mean) for curve, mean in zip(curves, means, strict=True) if mean]:
             _show_spreads(f"{title}{errors}", rows, "")
 
 

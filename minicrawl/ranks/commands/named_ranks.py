@@ -39,7 +39,7 @@ from minicrawl.store.derived.file import SET_ASIDE, mend
 from minicrawl.store.derived.ranks import OPIC, OPIC_SITES, RankRow, keep_ranks
 
 IMPORTANCE = "importance"
-"""Name under which `opic` is displayed."""
+"""Name under which `opic` is displayed, and by which users may call it."""
 TRUSTED = 20
 """Default number of trusted pages, if none are given."""
 
@@ -136,7 +136,10 @@ class KnownRank(NamedTuple):
 
 
 def full_name(source: Source, name: str) -> str:
-    """Return the full name of a rank, or raise UsageError if it is neither saved nor computable."""
+    """Return the full name of a rank, whose last part may be left out: the first that fits.
+
+    Raises UsageError if it is neither saved nor computable.
+    """
     known = dict.fromkeys((*_converged(source), *RANKS))
     if name == IMPORTANCE and OPIC in known:
         return OPIC
@@ -149,7 +152,7 @@ def full_name(source: Source, name: str) -> str:
 
 
 def rank_of(source: Source, name: str) -> KnownRank:
-    """Return the saved rank of this name, or compute it."""
+    """Return the saved rank of this full name, or compute it."""
     snapshot = source.snapshot
     if snapshot is not None and (saved := kept_scores(snapshot, name)) is not None:
         if name == OPIC:

@@ -23,7 +23,7 @@ from minicrawl.report.saved_ranks import (
     Convergence,
     Floats,
     convergence_of,
-    rank_of,
+    position_of,
     saved_ranks,
     scores,
 )
@@ -131,7 +131,7 @@ def explain(snapshot: Snapshot, text: str, progress: Progress = lambda _share: N
         ranks=[
             RankScore(name, None, None)
             if isnan(values[page])
-            else RankScore(name, float(values[page]), rank_of(values, page))
+            else RankScore(name, float(values[page]), position_of(values, page))
             for name, values in by_rank.items()
         ],
         reasons=_reasons(snapshot, page, state, position),
