@@ -14,7 +14,7 @@ import click
 
 from minicrawl.cli import PROGRAM
 from minicrawl.cli.options import CommandWithSettings, settings_options
-from minicrawl.cli.output import show_facts, show_json
+from minicrawl.cli.output import show_facts, show_json, warn
 from minicrawl.cli.progress_bar import progress
 from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.access import access_of, opened
@@ -26,7 +26,7 @@ from minicrawl.config import Settings
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.own_files import scratch
-from minicrawl.wording import counted, visible
+from minicrawl.wording import counted
 
 _DIGEST_BYTES = 8
 
@@ -46,7 +46,7 @@ def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bo
     refer to the bodies of earlier ones.
     """
     with progress("gather") as report:
-        more: Any = {"earlier": settings.storing.dedupe_with, "emit": _warn}
+        more: Any = {"earlier": settings.storing.dedupe_with, "emit": warn}
         if stores:
             made = gather_stores(stores, file, report, **more)
         else:
@@ -120,7 +120,7 @@ def store_of_cluster(settings: Settings, *, pages: bool) -> Iterator[Path]:
         if made is not None:
             _warn_of_ages(made)
             read, shards = counted(made.pages, "page"), counted(made.shards, "shard")
-            _warn(f"gathered {read} of {shards} into {store}")
+            warn(f"gathered {read} of {shards} into {store}")
         yield store
 
 
@@ -134,14 +134,10 @@ def _warn_of_ages(made: Gathered) -> None:
     if made.ahead:
         batches = counted(sum(shard.batches for shard in made.ahead), "batch", "batches")
         units = sum(shard.atoms for shard in made.ahead) / UNIT
-        _warn(
+        warn(
             f"the stores are from different moments: a newer one received {batches} with "
             f"{units:,.2f} units that an older one has not sent yet; the pot paid for them"
         )
-
-
-def _warn(line: str) -> None:
-    click.echo(f"{PROGRAM}: {visible(line)}", err=True)
 
 
 def _facts(made: Gathered) -> Iterator[tuple[str, str]]:
