@@ -146,7 +146,7 @@ class ShardChild:
         self._exchange = exchange = BatchExchange(engine, place, job.run)
         exchange.until = self._until
         loaded = settings_of_shard(job, folder / STORE_NAME)
-        storing, emit = loaded.settings.storing, self._warnings.put_nowait
+        storing = loaded.settings.storing
         earlier = file_beside(job.folder / STORE_NAME, EARLIER)
         if earlier_place(storing) is not None and earlier.exists():
             shutil.copyfile(earlier, file_beside(storing.store, EARLIER))  # links are refused
@@ -154,10 +154,10 @@ class ShardChild:
             with suppress(OSError):  # without a mark it is named in this process alone
                 name_store(folder, storing.objects)
         facts = await last_told(engine, shard)
-        restored = await take_over(engine, shard, storing.store, least=facts.entry, emit=emit)
+        restored = await take_over(engine, shard, storing.store, least=facts.entry)
         if storing.keeps_answers:
             archive = archive_folder(storing.store)
-            pages = await take_over_pages(engine, shard, archive, emit)
+            pages = await take_over_pages(engine, shard, archive)
         connect = partial(connect_engine, job.access)
         # From now on a commit counts only when it is in the engine.
         make = partial(ShardReplica, pages=pages, objects=storing.objects)

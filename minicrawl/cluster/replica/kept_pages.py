@@ -28,10 +28,10 @@ from threading import Lock
 
 from minicrawl.archive.objects.moved_file import STUB, stub_of
 from minicrawl.archive.segments import FIRST, Segments, offset_of, place_at, segment_of, shown
-from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced, ignore
+from minicrawl.cluster.engine import ClusterEngine, EngineError, Fenced
 from minicrawl.cluster.engine_thread import EngineThread
 from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
-from minicrawl.cluster.replica.shard_log import Emit, LogWriter, Overtaken, mark_taken, replay
+from minicrawl.cluster.replica.shard_log import LogWriter, Overtaken, mark_taken, replay
 from minicrawl.errors import Damaged
 
 _STUB_NAME = re.compile(r"segment-[0-9]{6}\.(pages|headers)" + re.escape(STUB))
@@ -42,15 +42,13 @@ TakenPages = tuple[Path, int, Begins]
 """An archive's folder, the entry with which it was taken over, and the entries of its segments."""
 
 
-async def take_over_pages(
-    engine: ClusterEngine, shard: int, folder: Path, emit: Emit = ignore
-) -> TakenPages:
+async def take_over_pages(engine: ClusterEngine, shard: int, folder: Path) -> TakenPages:
     """Fence off all earlier senders of the shard's pages, and restore its archive.
 
     The store must have been taken over before, so that nobody else commits any more.
     """
     taken, begins = await mark_taken(engine.pages, shard), Begins()
-    last, _ = await restore_pages(engine, shard, folder, emit=emit, begins=begins)
+    last, _ = await restore_pages(engine, shard, folder, begins=begins)
     if last != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return folder, taken, begins
@@ -62,7 +60,6 @@ async def restore_pages(
     folder: Path,
     first: int = 1,
     until: int = FIRST,
-    emit: Emit = ignore,
     begins: Begins | None = None,
 ) -> tuple[int, int]:
     """Write the log from entry `first` on into segments in the folder, and note where they begin.
@@ -100,7 +97,7 @@ async def restore_pages(
         begins_in, end, moved = first, 0, FIRST
         begins.clear()
         with suppress(Overtaken):  # by stubs of segments that were moved meanwhile
-            last, _ = await replay(engine.pages, shard, before, add, log="kept pages", emit=emit)
+            last, _ = await replay(engine.pages, shard, before, add, log="kept pages")
             return last, begins_in
 
 

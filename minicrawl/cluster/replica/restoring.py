@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import zstandard
 
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced, ignore
+from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable, Fenced
 from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
-from minicrawl.cluster.replica.shard_log import Emit, Overtaken, mark_taken, replay
+from minicrawl.cluster.replica.shard_log import Overtaken, mark_taken, replay
 from minicrawl.cluster.replica.snapshots import MOST_WINDOW, load_snapshot
 from minicrawl.store.disk import wal
 from minicrawl.store.reader import LOG, file_beside
@@ -31,11 +31,7 @@ class Restored(NamedTuple):
 
 
 async def restore(
-    engine: ClusterEngine,
-    shard: int,
-    path: Path,
-    until: int | None = None,
-    emit: Emit = ignore,
+    engine: ClusterEngine, shard: int, path: Path, until: int | None = None
 ) -> Restored:
     """Write the store of a shard to `path`, in place of any older file.
 
@@ -46,11 +42,11 @@ async def restore(
     for _ in range(_TRIES):
         wal.remove(path)
         try:
-            snapshot, last = await load_snapshot(engine, shard, path, emit)
+            snapshot, last = await load_snapshot(engine, shard, path)
             if snapshot is None:
                 await to_thread(wal.make_empty, path)
             before, folding = snapshot.entry if snapshot else 0, Folding(path)
-            end, size = await replay(engine, shard, before, folding.add, until=until, emit=emit)
+            end, size = await replay(engine, shard, before, folding.add, until=until)
         except Overtaken:
             continue
         await to_thread(folding.finish)
@@ -60,15 +56,13 @@ async def restore(
     raise EngineUnavailable(f"the log of shard {shard} changes faster than it can be read")
 
 
-async def take_over(
-    engine: ClusterEngine, shard: int, path: Path, *, least: int = 0, emit: Emit = ignore
-) -> Restored:
+async def take_over(engine: ClusterEngine, shard: int, path: Path, *, least: int = 0) -> Restored:
     """Fence off all earlier writers of the shard, and restore its store.
 
     A later `take_over` fences this one in turn.
     """
     taken = await fence(engine, shard, least)
-    restored = await restore(engine, shard, path, emit=emit)
+    restored = await restore(engine, shard, path)
     if restored.entry != taken:
         raise Fenced(f"shard {shard} was taken over by another node at the same time")
     return restored

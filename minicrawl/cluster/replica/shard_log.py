@@ -10,12 +10,11 @@ from collections.abc import Callable
 from contextlib import aclosing, suppress
 from secrets import token_bytes
 
-from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced, ShardLogs, ignore
+from minicrawl.cluster.engine import EngineError, EngineUnavailable, Fenced, ShardLogs
 from minicrawl.cluster.replica.entries import Entry, EntryKind, pack, unpack
 
 Read = Callable[[Entry, int], None]
 """Function of an entry and its number, called in a thread. Raises EngineError for a wrong entry."""
-Emit = Callable[[str], None]
 
 _TAKE_TRIES = 100
 _UNREADABLE = (
@@ -36,7 +35,6 @@ async def replay(
     *,
     log: str = "log",
     until: int | None = None,
-    emit: Emit = ignore,
 ) -> tuple[int, int]:
     """Call `read` with all entries after `after`, up to `until`; return the last, and their size.
 
@@ -50,14 +48,12 @@ async def replay(
                     break
                 if number != last + 1:
                     raise Overtaken
-                of = f"entry {number} of the {log} of shard {shard}"
-                if not content:
-                    emit(f"{of} is empty: it was skipped")
-                else:
-                    try:
+                try:
+                    if content:
                         await asyncio.to_thread(_read, read, content, number)
-                    except EngineError as error:
-                        raise EngineError(f"{of}: {error}. {_UNREADABLE}") from error
+                except EngineError as error:
+                    of = f"entry {number} of the {log} of shard {shard}"
+                    raise EngineError(f"{of}: {error}. {_UNREADABLE}") from error
                 last, size = number, size + len(content)
     except EngineUnavailable:
         if (await logs.log_span(shard)).first > last + 1:

@@ -27,7 +27,7 @@ from minicrawl.archive.objects import moved_file
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
 from minicrawl.cluster.records import SnapshotRecord
 from minicrawl.cluster.replica.entries import PIECE_BYTES, Entry, EntryKind
-from minicrawl.cluster.replica.shard_log import Emit, LogWriter, Overtaken, replay
+from minicrawl.cluster.replica.shard_log import LogWriter, Overtaken, replay
 from minicrawl.errors import Damaged, Unnamed, Unreachable
 
 MOST_WINDOW = 1 << 23
@@ -38,7 +38,7 @@ _NAME = re.compile(r"shard-[0-9]+-([0-9]+)-[0-9a-f]+")
 
 
 async def load_snapshot(
-    engine: ClusterEngine, shard: int, file: Path, emit: Emit
+    engine: ClusterEngine, shard: int, file: Path
 ) -> tuple[SnapshotRecord | None, int]:
     """Write the last snapshot to a file, if there is one; return it, and the end of the log.
 
@@ -62,7 +62,7 @@ async def load_snapshot(
 
     before = (await engine.snapshots.log_span(shard)).first - 1
     try:
-        end, _ = await replay(engine.snapshots, shard, before, add, log="snapshots", emit=emit)
+        end, _ = await replay(engine.snapshots, shard, before, add, log="snapshots")
         if last is not None:
             if last.object:
                 try:
