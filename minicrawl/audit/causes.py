@@ -122,6 +122,8 @@ def by_alternate(kind: Callable[[AuditedSite], Mask]) -> Group:
 
 
 def by_link(issue: str) -> Group:
+    """Group by targets of links with this issue; the dead ones of a lost site are one cause."""
+
     def group(site: AuditedSite, pages: Column) -> Iterator[Causes]:
         links = site.links
         if len(pages) < np.count_nonzero(links.of[issue][site.chosen]):  # as the new ones

@@ -51,6 +51,7 @@ def read_ignores(file: Path, is_known: Callable[[str], bool]) -> list[Ignore]:
 
 
 def patterns(ignores: Sequence[Ignore], today: date) -> dict[str, re.Pattern[str]]:
+    """Return the pattern of what is accepted today, by issue."""
     by_issue = defaultdict[str, list[str]](list)
     for ignore in ignores:
         if ignore.until >= today:

@@ -40,6 +40,7 @@ _INDEX_FILE = re.compile(r"/(?:index|default)\.(?:html?|php|aspx?)$")
 def url_numbers(
     snapshot: Snapshot, number: Callable[[str], int], kind: type[np.generic] = np.int64
 ) -> NDArray[Any]:
+    """Return a column with the number of each page's URL."""
     column, place, origins = np.zeros(len(snapshot), kind), 0, snapshot.origins
     for hosts, paths in tables.hosts_and_paths(snapshot.connection):
         urls = (origins[host] + path for host, path in zip(hosts, paths, strict=True))

@@ -112,6 +112,7 @@ def _document(answer: PageAnswer) -> dict[str, object]:
 
 
 def judged(url: str, crawler: Sequence[PageAnswer], browser: Sequence[PageAnswer]) -> Cloaking:
+    """Compare the answers to both names; without a page on either side, only values."""
     texts = _Sides(
         [answer.text_parts for answer in crawler], [answer.text_parts for answer in browser]
     )

@@ -76,6 +76,7 @@ class DegreeDistribution:
 
 
 def distribution(degrees: NDArray[np.int64]) -> DegreeDistribution:
+    """Return the degrees in bins, with the power law of their tail if it has enough nodes."""
     places = np.searchsorted(_BIN_STARTS, degrees, side="right") - 1
     counts = np.bincount(places, minlength=len(_BIN_STARTS))
     tail = degrees[degrees >= TAIL]

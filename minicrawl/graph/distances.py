@@ -238,6 +238,7 @@ def _search(back: Csr, sources: NDArray[np.int64], words: int, most: int) -> _Se
 
 
 def matrix_rows(graph: Csr, sources: Nodes) -> Distances:
+    """Return the distances from each of these nodes to all; `FAR` where no path leads."""
     back, count = graph.reversed(), len(sources)
     rows = np.full((count, graph.nodes), FAR, dtype=np.uint16)
     reaching = np.zeros((graph.nodes, -(-count // _WORD)), dtype=np.uint64)

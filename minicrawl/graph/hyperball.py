@@ -140,6 +140,7 @@ def estimated(
     *,
     most_visits: int = MOST_LINK_VISITS,
 ) -> Extent:
+    """Estimate diameter and mean distance, unless paths are too long for `most_visits`."""
     balls = HyperLogLogCounters(graph, _BITS, rng)
     sizes = np.empty((graph.nodes, _GROUPS + 1), dtype=np.float32)
     grown, reached = np.arange(graph.nodes), list[Sizes]()

@@ -180,6 +180,7 @@ class BowTie:
 
 
 def bow_tie(graph: Csr, strong: Components, weak: Components) -> BowTie:
+    """Count the nodes of each part, seen from the largest strong component."""
     core = strong.largest()
     if not graph.nodes:
         return BowTie(0, 0, 0, 0, 0)

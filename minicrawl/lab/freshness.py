@@ -225,6 +225,7 @@ class RereadWeb:
         return changed
 
     def hear(self, refresh: RefreshScheduler) -> None:
+        """Tell the scheduler what the sitemaps say today."""
         if self.sitemap is SitemapTruth.NONE:
             return
         long_ago = self._read_at - 1

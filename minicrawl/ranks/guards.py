@@ -47,6 +47,7 @@ class Guards:
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
     def guarded(self, named: NamedGraph) -> NamedGraph:
+        """Return the graph with the weights of the guards, without the links that they drop."""
         if self == Guards() or not named.graph.edges:
             return named
         site_of = sites_of(named.names).of_node

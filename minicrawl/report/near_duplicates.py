@@ -33,6 +33,7 @@ class NearDuplicates(NamedTuple):
         return np.where(self.pages[places] == pages, self.originals[places], -1)
 
     def others(self) -> Pages:
+        """Return how many other pages the group of each page has."""
         _, groups, sizes = np.unique(self.originals, return_inverse=True, return_counts=True)
         return sizes[groups].astype(np.int64) - 1
 

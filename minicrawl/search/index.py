@@ -277,6 +277,7 @@ class SearchIndex:
         return (entry for entry in entries if entry.about.at is not None)
 
     def at_url(self, url: str) -> Hit | None:
+        """Return the page with exactly this URL, or None."""
         import tantivy
 
         words = list(words_of_url(url))

@@ -4,7 +4,7 @@ Any markup has facts, in linear time. They are numbers of one fixed layout, so t
 fit into one array, and references to other URLs, of which most pages have none:
 
     <title>Shop</title>             title_chars 4, title 0x7a…, the hash that finds duplicates
-    <img src=a.png>                 images 1, without_alt 1
+    <img src=a.png>                 without_alt 1
     <link rel=canonical href=/b>    reference ("canonical", "https://example.org/b")
 
 Comments, scripts, templates, drawings and <noscript> are skipped: no tag in them is a fault.
@@ -179,13 +179,13 @@ class _Page:
         firsts["text"] = "\n".join(prose)
         counts |= {name: content_hash(text) for name, text in firsts.items()}
         codes = self._languages
-        own = any(
+        names_itself = any(
             reference.kind == "alternate" and reference.url == self._url
             for reference in self._references
         )
         self._note(
             filler=counts.pop("filler", 0) > 0,
-            no_self_hreflang=bool(codes) and not own,
+            no_self_hreflang=bool(codes) and not names_itself,
             unknown_hreflang=not all(map(is_known_language, codes)),
             twice_hreflang=len(set(codes)) < len(codes),
             no_default_hreflang=len(set(codes)) > 1 and "x-default" not in codes,
@@ -194,12 +194,12 @@ class _Page:
         numbers = np.zeros((), LAYOUT)
         for name, value in counts.items():
             numbers[name] = min(value, _MOST[name])
-        alternates = [
+        to_others = [  # a page may be its own canonical
             reference
             for reference in self._references
             if reference.kind not in HEADS or reference.url != self._url
         ]
-        return numbers.tobytes(), tuple(alternates[:_MOST_REFERENCES])
+        return numbers.tobytes(), tuple(to_others[:_MOST_REFERENCES])
 
     def _read_raw(self, name: str, token: re.Match[str]) -> None:
         values = attributes(token["raw_attributes"])

@@ -51,9 +51,8 @@ def _parsed_hours(text: str) -> tuple[int, int] | None:
     if match is None:
         return None
     begin, end = (
-        int(hour) * _HOUR_MIN + int(minute)
+        int(hour) * _HOUR_MIN + int(minute or 0)
         for hour, minute in (match.group(1, 2), match.group(3, 4))
-        for minute in [minute or "0"]
     )
     last = _LAST_HOUR * _HOUR_MIN
     return (begin % last, end) if max(begin, end) <= last and begin % last != end % last else None

@@ -314,6 +314,7 @@ def moment(text: str) -> float:
 
 
 def folder_of(store: Path, folder: Path | None) -> Path:
+    """Return the named archive, or that of the store; UsageError if it keeps no pages."""
     place = folder or archive_folder(store)
     refuse_links(place.resolve())
     if not place.is_dir():

@@ -52,6 +52,7 @@ _TYPES = {
 
 
 def index_row(line: CdxLine, filename: str, crawl: str) -> IndexRow:
+    """Return the values of a response in the columns of `INDEX`."""
     capture = line.capture
     parts, status = urlsplit(capture.url), capture.status
     kind, charset = parse_content_type(capture.headers.get("content-type"))

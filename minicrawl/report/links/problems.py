@@ -159,6 +159,7 @@ def _findings(snapshot: Snapshot, pages: Set[int]) -> Iterator[BrokenLink]:
 def redirects(
     snapshot: Snapshot, host: str | None = None, progress: Progress = unreported
 ) -> list[Redirect]:
+    """Return the redirects of this host, or all; those with most links first."""
     refuse_without_links(snapshot)
     pages = _in_states(snapshot, (State.MOVED, State.BAD_REDIRECT), host)
     counts = link_counts(snapshot, progress)[0][pages]

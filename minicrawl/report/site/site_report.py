@@ -59,6 +59,7 @@ _MOST_BEST = 50
 
 
 def site_report(snapshot: Snapshot, made_at: float, progress: Progress) -> SiteReport:
+    """Return the report; sections of packages, such as the issues of an audit, come first."""
     hosts_of_seeds = snapshot.host_of[step_log.seeds(snapshot.connection)].tolist()
     names = dict.fromkeys(snapshot.hosts[host] for host in hosts_of_seeds)
     return SiteReport(
@@ -66,7 +67,6 @@ def site_report(snapshot: Snapshot, made_at: float, progress: Progress) -> SiteR
         made_at=iso(made_at),
         facts=list(_facts(snapshot)),
         sections=[
-            # of packages, such as the issues of an audit
             *chain.from_iterable(add(snapshot, progress) for add in ext.loaded(ext.SECTIONS)),
             *_problems(snapshot),
             *_content(snapshot),

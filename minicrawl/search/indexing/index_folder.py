@@ -122,6 +122,7 @@ _MOMENT_S = 1.0
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing the index in this folder, made if it is missing."""
     try:
         folder.mkdir(exist_ok=True)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)

@@ -37,6 +37,7 @@ class Places(NamedTuple):
 
 
 def places(text: bytes, words: Sequence[str]) -> Places:
+    """Return where the text has each of these words."""
     hits: list[tuple[int, int]] = []
     counts = []
     for number, word in enumerate(words):
