@@ -33,24 +33,18 @@ def _metrics(crawl: Json) -> Iterator[Metric]:
     state = live.get("state")
     yield "crawl_running", "1 if a crawl of the store runs.", {"": state is not None}
     yield "crawl_paused", "1 if the crawl is paused.", {"": state == "paused"}
-    yield from _of_process(live)
+    if "crawlers" in live:
+        yield "turns_in_flight", "Pages in progress.", {"": live["in_flight"]}
+        yield "workers", "Worker processes.", {"": live["workers"]}
+        yield "pages_limit", "Page budget of the crawl.", {"": live["settings"]["pages"]}
+        memory, cpu_s = (
+            sum(crawler.get(name) or 0 for crawler in live["crawlers"])
+            for name in ("memory", "cpu_s")
+        )
+        yield "memory_bytes", "Resident memory of all processes.", {"": memory}
+        yield "cpu_seconds", "Processor time of the current processes.", {"": cpu_s}
     if "missing" not in status:
         yield from _of_store(status)
-
-
-def _of_process(live: Json) -> Iterator[Metric]:
-    if "crawlers" not in live:
-        return
-    limit = live["settings"]["pages"]
-    yield "turns_in_flight", "Pages in progress.", {"": live["in_flight"]}
-    yield "workers", "Worker processes.", {"": live["workers"]}
-    yield "pages_limit", "Page budget of the crawl.", {"": limit}
-    use = {
-        name: [crawler.get(name) for crawler in live["crawlers"]] for name in ("memory", "cpu_s")
-    }
-    sums = {name: sum(n for n in numbers if n is not None) for name, numbers in use.items()}
-    yield "memory_bytes", "Resident memory of all processes.", {"": sums["memory"]}
-    yield "cpu_seconds", "Processor time of the current processes.", {"": sums["cpu_s"]}
 
 
 def _of_store(status: Json) -> Iterator[Metric]:

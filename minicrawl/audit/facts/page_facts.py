@@ -19,7 +19,7 @@ from zlib import crc32
 
 import numpy as np
 
-from minicrawl.audit.facts.page_faults import COMMENT, FAULTS, contents, faults_of
+from minicrawl.audit.facts.page_faults import COMMENT, FAULTS, element_pattern, faults_of
 from minicrawl.web.encoding.labels import UTF_8, encoded_query, encoding_of_label
 from minicrawl.web.html.attributes import ATTRIBUTES, STOP, attributes, decoded, unescaped
 from minicrawl.web.languages import is_known_language
@@ -79,7 +79,7 @@ _TAG = re.compile(r"<[^>]*+(?:>|\Z)")
 _DOCTYPE = re.compile(rf"\s*+(?:<{COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
 _H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
-_HIDDEN = contents(_RAW)
+_HIDDEN = element_pattern(_RAW)
 _INSECURE_VALUE = re.compile(r"\(\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _INSECURE_STYLE = re.compile(r"(?:url\(|@import)\s*+['\"]?+\s*+http://", re.IGNORECASE)
 _STYLE = re.compile(r"""\sstyle\s*+=\s*+(?:"[^"]*+"|'[^']*+')""", re.IGNORECASE)
@@ -116,7 +116,7 @@ def facts_of(
     return _Page(markup[:_MOST_READ], url, encoding).facts(headers, size)
 
 
-def content_hash(text: str) -> int:
+def text_hash(text: str) -> int:
     """Return a hash of a text that ignores case and spacing; 0 for no text."""
     plain = " ".join(text.lower().split())
     code = blake2b(plain.encode("utf-8", "replace"), digest_size=8).digest()
@@ -177,7 +177,7 @@ class _Page:
         firsts = {name: next(filter(None, texts), "") for name, texts in self._texts.items()}
         counts |= {f"{name}_chars": len(text) for name, text in firsts.items()}
         firsts["text"] = "\n".join(prose)
-        counts |= {name: content_hash(text) for name, text in firsts.items()}
+        counts |= {name: text_hash(text) for name, text in firsts.items()}
         codes = self._languages
         names_itself = any(
             reference.kind == "alternate" and reference.url == self._url

@@ -32,13 +32,13 @@ COMMENT = r"!--(?:-?>|[^-]*+(?:-(?!->)[^-]*+)*+(?:-->|\Z))"
 _FLAGS = re.IGNORECASE | re.ASCII
 
 
-def contents(names: str) -> re.Pattern[str]:
+def element_pattern(names: str) -> re.Pattern[str]:
     """Return a pattern of comments, and of elements with these names up to their end."""
     return re.compile(rf"<(?:{COMMENT}|({names}){STOP}(?:[^<]++|<(?!/\1{STOP}))*+)", _FLAGS)
 
 
-_UNSEEN = contents("script|style|template|noscript")
-_QUOTED = contents("pre|code|samp|kbd|textarea|blockquote")
+_UNSEEN = element_pattern("script|style|template|noscript")
+_QUOTED = element_pattern("pre|code|samp|kbd|textarea|blockquote")
 _ANCHOR = re.compile(
     rf"<(?P<tag>a|button){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)"
     rf"(?P<inside>(?:[^<]++|<(?!/?(?:a|button){STOP}))*+)",

@@ -40,7 +40,7 @@ from minicrawl.ranks.blocks.files import (
 from minicrawl.ranks.blocks.pagerank import Best
 from minicrawl.ranks.scores import Scores
 from minicrawl.report.graph.flows import flows
-from minicrawl.report.graph.source import Urls, check_links
+from minicrawl.report.graph.source import Urls, refuse_unrankable
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.wording import counted
 
@@ -167,7 +167,7 @@ def file_in_blocks(path: Path) -> Opened:
 
 
 def store_in_blocks(snapshot: Snapshot) -> Opened:
-    check_links(snapshot)
+    refuse_unrankable(snapshot)
     return lambda _memory, _folder, _tell: (
         Urls(snapshot),
         lambda _tell: (LinkArrays(flow.givers, flow.ends) for flow in flows(snapshot)),

@@ -60,7 +60,7 @@ def weighed(source: Source) -> NamedGraph:
         raise UsageError("--crawl-weights needs a store: the weights in a graph file always count")
     if snapshot.frontier.terms.imported:
         return source.graph
-    check_links(snapshot)
+    refuse_unrankable(snapshot)
     with source.progress("links") as progress:
         named = _gathered(snapshot, map(_as_shares, links(snapshot, progress)))
     if named.weights is None and not weight_options(snapshot):
@@ -137,7 +137,7 @@ def as_linked(source: Source, graph_of: str) -> Csr:
     """Return the links that pages have, without redirects; of all pages or the crawled ones."""
     if (snapshot := source.snapshot) is None:
         return (crawled(source) if graph_of == CRAWLED else source.graph).graph
-    check_links(snapshot)
+    refuse_unrankable(snapshot)
     is_node = snapshot.was_read if graph_of == CRAWLED else np.ones(len(snapshot), dtype=np.bool_)
     rows = RowBuilder(len(snapshot))
     with source.progress("links") as progress:
@@ -146,8 +146,8 @@ def as_linked(source: Source, graph_of: str) -> Csr:
     return with_pages(rows.graph(), is_node)
 
 
-def check_links(snapshot: Snapshot) -> None:
-    """Raise UsageError if the store has no links to rank by."""
+def refuse_unrankable(snapshot: Snapshot) -> None:
+    """Raise UsageError if the store has no links to rank by, or no page."""
     if not snapshot.frontier.terms.links:
         raise UsageError(f"{snapshot.path} was crawled with --no-links: it has no links to rank by")
     if not len(snapshot):
@@ -155,7 +155,7 @@ def check_links(snapshot: Snapshot) -> None:
 
 
 def _links(snapshot: Snapshot, progress: Progress) -> NamedGraph:
-    check_links(snapshot)
+    refuse_unrankable(snapshot)
     if snapshot.frontier.terms.imported:
         blocks = links(snapshot, progress)
         return _gathered(
