@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
+from minicrawl.cluster.replica import kept_pages
 from minicrawl.cluster.replica.kept_pages import take_over_pages
 from minicrawl.cluster.replica.restoring import take_over
 from minicrawl.cluster.replica.shipping import ReplicaLimits, ShardReplica
@@ -27,7 +28,8 @@ MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
 _FAULTS = st.lists(st.sampled_from([None, None, *Fault]), min_size=1, max_size=5)
 
 
-SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000, piece_bytes=700)
+SMALL = ReplicaLimits(wal_bytes=60_000, log_bytes=10_000, store_part=1_000)
+_PIECE_BYTES = 700
 _SEGMENT_BYTES = 4_000
 
 
@@ -96,6 +98,7 @@ class MovingShard(RuleBasedStateMachine):
         self.bucket = self.folder()
         self.environment = pytest.MonkeyPatch()
         self.environment.setenv("MINICRAWL_OBJECTS", self.bucket.as_uri())
+        self.environment.setattr(kept_pages, "PIECE_BYTES", _PIECE_BYTES)
         self.node = self.new_node()
 
     def folder(self) -> Path:

@@ -128,15 +128,13 @@ def _lay_stubs(packed: bytes, folder: Path) -> None:
         raise EngineError(f"the log of kept pages is damaged: {error}") from error
 
 
-def pieces(
-    segments: Segments, begin: int, end: int, piece_bytes: int = PIECE_BYTES
-) -> Iterator[Entry]:
+def pieces(segments: Segments, begin: int, end: int) -> Iterator[Entry]:
     """Yield the entries with the bytes between two places."""
     for number in range(segment_of(begin), segment_of(end) + 1):
         first = max(begin, place_at(number, 0))
         last = min(end, place_at(number, segments.length(number)))
-        for place in range(first, last, piece_bytes):
-            content = segments.read_bytes(place, min(piece_bytes, last - place))
+        for place in range(first, last, PIECE_BYTES):
+            content = segments.read_bytes(place, min(PIECE_BYTES, last - place))
             yield Entry(EntryKind.MORE, place, content)
 
 
@@ -147,16 +145,10 @@ class KeptPagesLog:
     node has the shard, `keep` raises Fenced, and sends nothing any more.
     """
 
-    def __init__(
-        self,
-        shard: int,
-        taken: TakenPages,
-        thread: EngineThread,
-        piece_bytes: int = PIECE_BYTES,
-    ) -> None:
+    def __init__(self, shard: int, taken: TakenPages, thread: EngineThread) -> None:
         folder, entry, self._begins = taken
         self._log = LogWriter(thread.engine.pages, shard, entry)
-        self._segments, self._piece_bytes = Segments(folder), piece_bytes
+        self._segments = Segments(folder)
         self._confirmed = 0  # place before which the engine has everything
         self._thread, self._shard = thread, shard
         self._lock, self._is_closed = Lock(), False
@@ -166,7 +158,7 @@ class KeptPagesLog:
         """Send what was appended to the archive between two places, and wait for confirmation."""
         with self._lock:
             begin = self._confirmed = max(self._confirmed, begin)
-            for entry in pieces(self._segments, begin, end, self._piece_bytes):
+            for entry in pieces(self._segments, begin, end):
                 _note(self._begins, entry.place, self._append(entry))
                 self._confirmed = entry.place + len(entry.content)
 

@@ -37,8 +37,6 @@ class ReplicaLimits:
     store_part: int = 2
     """For a large store: a snapshot waits until the log has 1 / `store_part` of the store's size.
     """
-    piece_bytes: int = PIECE_BYTES
-    """Size of the pieces in which kept pages are sent."""
 
 
 class ShardReplica:
@@ -65,8 +63,7 @@ class ShardReplica:
         self._log_bytes = taken.log_bytes
         self._queued = deque[Entry]()  # entries that are not confirmed yet
         self._compressor = zstandard.ZstdCompressor(_LEVEL).compressobj()
-        sent = self._limits.piece_bytes
-        self._pages = KeptPagesLog(shard, pages, self._thread, sent) if pages else None
+        self._pages = KeptPagesLog(shard, pages, self._thread) if pages else None
         self._tail = WalTail(path)
         self._snapshots = _Snapshots(shard, path, taken, self._thread, objects)
         # Multiple of `wal_bytes` at which the WAL is folded. It grows by 1 with each attempt that a
