@@ -89,8 +89,8 @@ def write_junit(audit: SiteAudit, file: BinaryIO, _change: AuditChange | None) -
         f'skipped="{number["skipped"]}">',
     ]
     for kind, name, result, message, text in cases:
-        said = f" message={quoteattr(message)}" if message else ""
-        inside = f"<{result}{said}>{escape(text)}</{result}>" if result else ""
+        attribute = f" message={quoteattr(message)}" if message else ""
+        inside = f"<{result}{attribute}>{escape(text)}</{result}>" if result else ""
         lines.append(f'<testcase classname="{kind}" name={quoteattr(name)}>{inside}</testcase>')
     file.write("\n".join((*lines, "</testsuite>", "")).encode())
 

@@ -198,7 +198,7 @@ def _fits_demo(pages: object) -> bool:
     return type(pages) is int and FEWEST_DEMO_PAGES <= pages <= _MOST_DEMO_PAGES
 
 
-def in_words(said: str) -> str:
+def in_words(message: str) -> str:
     """Translate a message of the command line into the words of the form."""
 
     def quoted(match: re.Match[str]) -> str:
@@ -207,12 +207,12 @@ def in_words(said: str) -> str:
         label = {**FIELDS, **_OTHERS}.get(name)
         return flag if label is None else f"“{label}”"
 
-    return _FLAG.sub(quoted, said.removeprefix("minicrawl: "))
+    return _FLAG.sub(quoted, message.removeprefix("minicrawl: "))
 
 
-def failed(said: str) -> MinicrawlError:
+def failed(message: str) -> MinicrawlError:
     """Return the error of a crawl that did not start, at its field if it names only one."""
-    line = said.splitlines()[-1] if said else "the crawl ended at once"
+    line = message.splitlines()[-1] if message else "the crawl ended at once"
     named = {_BY_FLAG[flag].name for flag in _FLAG.findall(line) if flag in _BY_FLAG}
     return (
         FormError({named.pop(): in_words(line)})

@@ -190,7 +190,7 @@ def _anchored(sought: Sought, stored: StoredEntry) -> tuple[float, float, float]
         for anchor, site in zip(about.anchors, about.anchor_sites, strict=True)
     ]
 
-    def said(piece: str) -> float:
+    def agreement_on(piece: str) -> float:
         return agreement(len({site for text, site in links if piece in text}))
 
     # Of a title, as of a page's own, only texts that say nothing else count.
@@ -204,8 +204,8 @@ def _anchored(sought: Sought, stored: StoredEntry) -> tuple[float, float, float]
         for share, _ in by_share
     )
     pieces = zip(sought.pieces, sought.indexed, strict=True)
-    heading = sum(piece.share * said(text) for piece, text in pieces if text.strip())
-    phrase = said(sought.indexed_phrase) if sought.indexed_phrase.strip() else 0.0
+    heading = sum(piece.share * agreement_on(text) for piece, text in pieces if text.strip())
+    phrase = agreement_on(sought.indexed_phrase) if sought.indexed_phrase.strip() else 0.0
     return max(agreed, default=0.0), heading, phrase
 
 

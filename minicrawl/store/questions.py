@@ -141,10 +141,10 @@ def find_all(connection: Connection, places: Sequence[tuple[str, str]]) -> list[
 def pages_with(connection: Connection, words: Sequence[str]) -> list[int]:
     """Return the pages with all these words in title or URL, ignoring the case of ASCII letters."""
     query = (
-        "WITH said AS (SELECT urls.id, lower(origin || path || char(10) || coalesce(title, '')) "
+        "WITH texts AS (SELECT urls.id, lower(origin || path || char(10) || coalesce(title, '')) "
         "AS text FROM urls JOIN hosts ON hosts.id = host "
         "LEFT JOIN documents ON documents.page = urls.id) "
-        "SELECT id FROM said WHERE NOT EXISTS "
+        "SELECT id FROM texts WHERE NOT EXISTS "
         "(SELECT 1 FROM json_each(?) WHERE instr(text, lower(value)) = 0) ORDER BY id"
     )
     return column(connection, query, json.dumps(list(words)))

@@ -58,8 +58,8 @@ _PRODUCTS = ('"Product"', '"ProductGroup"', "schema.org/Product")
 def main_boxes(markup: str, places: SitePlaces = NO_PLACES) -> list[Box]:
     """Return the boxes of a page; runs that are not of the main text are marked as dropped."""
     (boxes, unseen), tree = read(markup), parse(markup)
-    said = tree.css_first('meta[property="og:type"]')
-    kind = "" if said is None else (said.attributes.get("content") or "").lower()
+    og_type = tree.css_first('meta[property="og:type"]')
+    kind = "" if og_type is None else (og_type.attributes.get("content") or "").lower()
     is_article, is_product = "article" in kind, _is_product(markup, kind)
     nodes = map(tree.css_first, ("title", 'meta[property="og:title"]'))
     titles = (node.attributes.get("content") or node.text() for node in nodes if node is not None)

@@ -266,11 +266,11 @@ def _language(run: Box) -> str:
     node, names = run.node.parent, ""
     for _ in range(_AROUND_CODE):
         assert node is not None  # at least `pre`, `body`, `html` and the document
-        said = node.attributes
-        of_code = said.get("lang") if node.tag in _CODE else None
-        if declared := said.get("data-lang") or said.get("data-language") or of_code:
+        attributes = node.attributes
+        of_code = attributes.get("lang") if node.tag in _CODE else None
+        if declared := attributes.get("data-lang") or attributes.get("data-language") or of_code:
             names += f" lang-{declared[:20]}"
-        names += f" {(said.get('class') or '')[:100]}"
+        names += f" {(attributes.get('class') or '')[:100]}"
         node = node.parent
     language = _LANGUAGE.search(names)
     return language[1] if language and language[1] not in _NO_LANGUAGES else ""
@@ -327,5 +327,5 @@ def rows_of(table: Box) -> list[list[Box | None]]:
 
 def number_in(box: Box, name: str, default: int) -> int:
     """Return the number in an attribute of an element, or the default."""
-    said = box.said(name)
-    return int(said) if said.isascii() and said.isdigit() and len(said) <= _DIGITS else default
+    text = box.said(name)
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else default

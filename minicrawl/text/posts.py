@@ -107,13 +107,13 @@ def drop_shared(boxes: list[Box], posts: Sequence[range]) -> None:
     if not hints.NAME_OF_POST.search(boxes[posts[0].start].kind):
         return
     texts, places, long = Counter[str](), Counter[int](), set[int]()
-    said = [[boxes[at] for at in post if not boxes[at].tag] for post in posts]
-    for of_post in said:
+    runs_by_post = [[boxes[at] for at in post if not boxes[at].tag] for post in posts]
+    for of_post in runs_by_post:
         texts.update({_folded(run) for run in of_post})
         places.update({run.place for run in of_post})
         long |= {run.place for run in of_post if run.letters - run.linked >= _SHORTEST}
     least = max(_FEWEST, _SHARED * len(posts))
-    for run in chain.from_iterable(said):
+    for run in chain.from_iterable(runs_by_post):
         is_short = run.place not in long and places[run.place] >= least
         run.is_dropped = run.is_dropped or is_short or texts[_folded(run)] >= least
 

@@ -52,8 +52,8 @@ def rdfa(tree: LexborHTMLParser, base: str) -> list[Properties]:
     for subject, name, value in _statements(tree, base):
         things[subject].setdefault(name, {})[str(value)] = value
     return [
-        {"@id": subject, **{name: [*values.values()] for name, values in said.items()}}
-        for subject, said in things.items()
+        {"@id": subject, **{name: [*values.values()] for name, values in properties.items()}}
+        for subject, properties in things.items()
     ]
 
 
@@ -67,30 +67,30 @@ def _statements(tree: LexborHTMLParser, base: str) -> Iterator[tuple[str, str, o
         if node is None:
             continue
         stack.append((node.next, context))
-        said = node.attributes
-        if not _STATES.isdisjoint(said):
+        values = node.attributes
+        if not _STATES.isdisjoint(values):
             read += 1
             above, vocabulary, prefixes = context
-            if "vocab" in said:
+            if "vocab" in values:
                 vocabulary = ""
-                if said["vocab"]:
-                    vocabulary = _iri(said, base, {}, "vocab") or ""
+                if values["vocab"]:
+                    vocabulary = _iri(values, base, {}, "vocab") or ""
                     yield base, _USES, {"@id": vocabulary}
-            if declared := PREFIX.findall(said.get("prefix") or ""):
+            if declared := PREFIX.findall(values.get("prefix") or ""):
                 prefixes = prefixes | {name.lower(): whole for name, whole in declared}
-            about = _iri(said, base, prefixes, "about")
-            resource = _iri(said, base, prefixes, "resource", "href", "src")
-            is_typed, has_value = "typeof" in said, "content" in said
+            about = _iri(values, base, prefixes, "about")
+            resource = _iri(values, base, prefixes, "resource", "href", "src")
+            is_typed, has_value = "typeof" in values, "content" in values
             thing = about or resource
             if is_typed and thing is None:
                 thing = base if node.tag == "html" else next(blanks)
-            subject = about or above if "property" in said and not has_value else thing or above
+            subject = about or above if "property" in values and not has_value else thing or above
             inside = thing if is_typed and thing else subject
-            for name in _whole(said.get("typeof"), vocabulary, prefixes):
+            for name in _whole(values.get("typeof"), vocabulary, prefixes):
                 yield inside, "@type", name
-            for name in _whole(said.get("property"), vocabulary, prefixes):
+            for name in _whole(values.get("property"), vocabulary, prefixes):
                 if has_value:
-                    yield subject, name, {"@value": said["content"] or ""}
+                    yield subject, name, {"@value": values["content"] or ""}
                 elif resource is not None or (is_typed and about is None):
                     yield subject, name, {"@id": inside if resource is None else resource}
                 else:
@@ -99,12 +99,12 @@ def _statements(tree: LexborHTMLParser, base: str) -> Iterator[tuple[str, str, o
         stack.append((node.child, context))
 
 
-def _iri(said: _Attributes, base: str, prefixes: Mapping[str, str], *names: str) -> str | None:
+def _iri(values: _Attributes, base: str, prefixes: Mapping[str, str], *names: str) -> str | None:
     """Return the IRI in the first of these attributes, or None."""
-    name = next((name for name in names if name in said), None)
+    name = next((name for name in names if name in values), None)
     if name is None:
         return None
-    written = (said[name] or "").strip()
+    written = (values[name] or "").strip()
     if name in ("about", "resource"):
         written = written.removeprefix("[").removesuffix("]")
         prefix, colon, suffix = written.partition(":")

@@ -31,8 +31,8 @@ def words(arguments: str) -> Scorer:
         raise UsageError("name words, as in words:harbour,museum")
 
     def score(page: PageRead) -> float:
-        said = words_of(_text(page))
-        count = sum(word in topic for word in said) / max(len(said), 1) / _ENOUGH
+        page_words = words_of(_text(page))
+        count = sum(word in topic for word in page_words) / max(len(page_words), 1) / _ENOUGH
         is_named = not topic.isdisjoint(words_of(f"{page.title} {page.url}"))
         return min(max(count, _OF_TITLE * is_named), 1.0)
 
@@ -85,8 +85,8 @@ def _listed(arguments: str, example: str) -> list[str]:
 
 
 def _media_type(page: PageRead) -> str:
-    said = page.headers.get("content-type", "text/html")
-    return said.partition(";")[0].strip().lower()
+    content_type = page.headers.get("content-type", "text/html")
+    return content_type.partition(";")[0].strip().lower()
 
 
 def _text(page: PageRead) -> str:

@@ -49,19 +49,19 @@ def _microdata(tree: LexborHTMLParser, base: str) -> list[Properties]:
     stack = [(node, values, 0) for node in reversed(tree.css("[itemscope]")[:_MOST_ITEMS])]
     while stack:
         node, values, depth = stack.pop()
-        said, inside = node.attributes, [*node.iter()]
-        names = (said.get("itemprop") or "").split() if depth else []
-        if "itemscope" not in said:
+        attributes, inside = node.attributes, [*node.iter()]
+        names = (attributes.get("itemprop") or "").split() if depth else []
+        if "itemscope" not in attributes:
             for name in names:
                 values.setdefault(name, []).append(_plain(node, base))
         elif node.mem_id in items or len(items) == _MOST_ITEMS:
             continue
         else:
             item = Properties()
-            if types := (said.get("itemtype") or "").split():
-                name = (said.get("itemid") or "").strip()
+            if types := (attributes.get("itemtype") or "").split():
+                name = (attributes.get("itemid") or "").strip()
                 item = {"type": _lone(types)} | ({"id": name} if name else {})
-            if "itemprop" not in said or depth in (0, _DEEPEST):
+            if "itemprop" not in attributes or depth in (0, _DEEPEST):
                 outer.append(item)
                 names, depth = [], 0
             for name in names:
@@ -69,7 +69,7 @@ def _microdata(tree: LexborHTMLParser, base: str) -> list[Properties]:
             values = {}
             items[node.mem_id] = node, item, values
             depth += 1
-            ids = (said.get("itemref") or "").split()[:_MOST_ITEMS]
+            ids = (attributes.get("itemref") or "").split()[:_MOST_ITEMS]
             inside += (by_id[name] for name in ids if name in by_id)
         stack += ((child, values, depth) for child in reversed(inside))
     for node, item, values in items.values():
@@ -85,12 +85,12 @@ def _lone(values: list[Any]) -> Any:
 
 
 def _plain(node: LexborNode, base: str) -> str:
-    said, name = node.attributes, _VALUE_IN.get(node.tag or "", "")
+    attributes, name = node.attributes, _VALUE_IN.get(node.tag or "", "")
     if name in _URLS:
-        return joined(base, (said.get(name) or "").strip())
-    if name in said or node.tag == "meta":
-        return said.get(name) or ""
-    return said.get("content") or " ".join(shown(node)[:LONGEST_TEXT].split())
+        return joined(base, (attributes.get(name) or "").strip())
+    if name in attributes or node.tag == "meta":
+        return attributes.get(name) or ""
+    return attributes.get("content") or " ".join(shown(node)[:LONGEST_TEXT].split())
 
 
 def shown(node: LexborNode) -> str:
@@ -159,13 +159,13 @@ def _open_graph(tree: LexborHTMLParser) -> Iterator[Properties]:
     prefixes: dict[str, str] = {}
     for node in tree.css("html[prefix], head[prefix]"):
         prefixes |= dict(PREFIX.findall(node.attributes["prefix"] or ""))
-    said: list[tuple[str, str]] = []
+    properties: list[tuple[str, str]] = []
     for node in islice(tree.css("head > meta[property][content]"), _MOST_ITEMS):
         name = node.attributes["property"] or ""
         prefix = name.partition(":")[0]
         if prefix in OG_PREFIXES:
             prefixes[prefix] = OG_PREFIXES[prefix]
         if prefix in prefixes:
-            said.append((name, node.attributes["content"] or ""))
-    if said:
-        yield {"namespace": prefixes, "properties": said}
+            properties.append((name, node.attributes["content"] or ""))
+    if properties:
+        yield {"namespace": prefixes, "properties": properties}

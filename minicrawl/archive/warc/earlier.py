@@ -174,8 +174,8 @@ class _Cdxj:
             "without a GET and a SHA-1": self._others,
         }
         left_out = [f"{counted(count, 'line')} {why}" for why, count in counts.items() if count]
-        said = f"; left out {' and '.join(left_out)}" if left_out else ""
-        return f"{self._place}: {counted(self._captures, 'earlier capture')}{said}"
+        omissions = f"; left out {' and '.join(left_out)}" if left_out else ""
+        return f"{self._place}: {counted(self._captures, 'earlier capture')}{omissions}"
 
     def check(self) -> None:
         """Raise UsageError if no line could be read."""

@@ -158,15 +158,15 @@ class WarcWriter:
         self._last = capture.url, answer
         date = moment(capture.at)
         named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
-        said = named | {"Content-Type": f"{_HTTP}request"} | _connection_fields(capture.wire)
+        of_request = named | {"Content-Type": f"{_HTTP}request"} | _connection_fields(capture.wire)
         request = capture.wire.request if capture.wire is not None else b""
         if len(request) > MOST_HEAD_BYTES:
-            said["WARC-Truncated"] = "length"
+            of_request["WARC-Truncated"] = "length"
         if not request:  # its bytes were not kept
             parts = urlsplit(capture.url)
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             request = f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
-        self._record("request", date, said, request[:MOST_HEAD_BYTES])
+        self._record("request", date, of_request, request[:MOST_HEAD_BYTES])
         if capture.wire is not None and capture.wire.interim:
             # Not as a response: a replay would take it for the page.
             of_interim = named | {"Content-Type": f"{_HTTP}response"}

@@ -40,7 +40,7 @@ def element_pattern(names: str) -> re.Pattern[str]:
 _UNSEEN = element_pattern("script|style|template|noscript")
 _QUOTED = element_pattern("pre|code|samp|kbd|textarea|blockquote")
 _ANCHOR = re.compile(
-    rf"<(?P<tag>a|button){STOP}(?P<said>{ATTRIBUTES})(?:>|\Z)"
+    rf"<(?P<tag>a|button){STOP}(?P<attributes>{ATTRIBUTES})(?:>|\Z)"
     rf"(?P<inside>(?:[^<]++|<(?!/?(?:a|button){STOP}))*+)",
     _FLAGS,
 )
@@ -134,23 +134,23 @@ def faults_of(
     faults["words"] = len(words)
     is_open = not url.startswith("https:")
     unneeded = {"secure"} if is_open else set[str]()
-    for said, inside in _FORM.findall(visible):
+    for form, inside in _FORM.findall(visible):
         if re.search(r"""\btype\s*=\s*["']?password\b""", inside, re.IGNORECASE):
-            is_get = attributes(said).get("method", "get").strip().lower() != "post"
+            is_get = attributes(form).get("method", "get").strip().lower() != "post"
             faults["open_password"] += is_open or is_get
     faults["listing"] = _LISTING.search(visible) is not None
     # Whatever is quoted is no fault. It is left out only where there seems to be one: seldom.
     if _is_in_another(lang, words) or any(mark in plain for mark in ERROR_MARKS):
-        said = unescaped(_TAGS.sub("", _QUOTED.sub("", visible))).lower()
-        faults["error_texts"] = len(_ERROR.findall(said))
-        faults["filler"] = _FILLER.search(said) is not None
-        faults["other_language"] = _is_in_another(lang, _WORD.findall(said))
+        prose = unescaped(_TAGS.sub("", _QUOTED.sub("", visible))).lower()
+        faults["error_texts"] = len(_ERROR.findall(prose))
+        faults["filler"] = _FILLER.search(prose) is not None
+        faults["other_language"] = _is_in_another(lang, _WORD.findall(prose))
     faults["says_missing"] = len(words) < _MOST_WORDS and any(
         _MISSING.fullmatch(part.strip(" .!")) for text in titles for part in _SEPARATOR.split(text)
     )
     for cookie in filter(None, headers.get("set-cookie", "").split("\n")):
-        said = {part.strip().partition("=")[0].lower() for part in cookie.split(";")[1:]}
-        faults["weak_cookies"] += not {"httponly", "samesite", "secure"} - unneeded <= said
+        flags = {part.strip().partition("=")[0].lower() for part in cookie.split(";")[1:]}
+        faults["weak_cookies"] += not {"httponly", "samesite", "secure"} - unneeded <= flags
     return faults
 
 
@@ -173,22 +173,22 @@ def without_unseen(markup: str) -> str:
 def placed_faults(visible: str, url: str) -> Iterator[tuple[str, int]]:
     """Yield name and place of each fault of links, controls, frames, images, headings and ids."""
     for anchor in _ANCHOR.finditer(visible):
-        at, said, inside = anchor.start(), anchor["said"], anchor["inside"]
+        at, tag, inside = anchor.start(), anchor["attributes"], anchor["inside"]
         text = _TAGS.sub(" ", inside) if "<" in inside else inside
         text = " ".join(unescaped(text).split())
         is_link = anchor["tag"].lower() == "a"
-        written = href(said)
+        written = href(tag)
         target = unescaped(written or "").strip()
         is_closed = visible.startswith("</", anchor.end())  # not by the start of another one
         is_empty = is_closed and not text and (written is not None or not is_link)
-        if is_empty and not _NAMED.search(said) and not _NAMED.search(inside):
+        if is_empty and not _NAMED.search(tag) and not _NAMED.search(inside):
             yield "nameless", at
-        if is_link and written is None and "onclick" in said.lower():
+        if is_link and written is None and "onclick" in tag.lower():
             yield "script_links", at
         elif is_link and (fault := _fault_of_target(target, url)):
             yield fault, at
         is_vague = is_link and target and text.lower().strip(" .…>»→") in _VAGUE
-        if is_vague and not _NAMED.search(said):
+        if is_vague and not _NAMED.search(tag):
             yield "vague_links", at
     yield from _faults_of_tags(visible)
 
@@ -223,9 +223,9 @@ def _faults_of_tags(visible: str) -> Iterator[tuple[str, int]]:
         else:
             before = bisect(starts, tag.start())
             is_within = before > 0 and tag.start() < labels[before - 1].end()
-            said = attributes(tag[2])
-            is_named = _NAMED.search(tag[2]) or said.get("id", "") in labelled
-            is_control = said.get("type", "text").strip().lower() not in _UNTYPED
+            values = attributes(tag[2])
+            is_named = _NAMED.search(tag[2]) or values.get("id", "") in labelled
+            is_control = values.get("type", "text").strip().lower() not in _UNTYPED
             fault, is_there = "unlabelled", is_control and not is_within and not is_named
         if is_there:
             yield fault, tag.start()

@@ -361,9 +361,9 @@ def _telling_systemd() -> events.Listener:
 def _showing_all(form: str, shown: Lines) -> events.Listener:
     """Return a listener that shows each event as a log line; text has readable host names."""
     as_shown = readable if form == "text" else str
-    said = Log(form, lambda line: shown.say(as_shown(line)))
-    warned = Log(form, lambda line: shown.warn(as_shown(line)))
-    return lambda event: (warned if isinstance(event, events.Warned) else said).hear(event)
+    notes = Log(form, lambda line: shown.say(as_shown(line)))
+    warnings = Log(form, lambda line: shown.warn(as_shown(line)))
+    return lambda event: (warnings if isinstance(event, events.Warned) else notes).hear(event)
 
 
 def _show_note(event: events.Event, shown: Lines) -> None:

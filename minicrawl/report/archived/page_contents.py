@@ -100,8 +100,8 @@ class _StoreColumns:
     def of(self, url: str, page: PageVersion | None) -> dict[str, Content | None]:
         values: dict[str, Content | None] = {}
         if USAGE in self._names:
-            said = self._usage.of(url, page)
-            values[USAGE] = {purpose: stated(said.get(purpose)) for purpose in PURPOSES}
+            preferences = self._usage.of(url, page)
+            values[USAGE] = {purpose: stated(preferences.get(purpose)) for purpose in PURPOSES}
         if self._names - {USAGE}:
             number = page_of(self._snapshot, url)
             values[PAGE_ID] = number

@@ -36,11 +36,11 @@ class PermittedPages:
             for block in blocks:
                 places = []
                 for place, url in enumerate(block["url"]):
-                    said = self._usage.of(url, readable_version(archive, url))
-                    if not self._is_denied(said):
+                    preferences = self._usage.of(url, readable_version(archive, url))
+                    if not self._is_denied(preferences):
                         places.append(place)
                         for purpose, counts in self.counts.items():
-                            counts[stated(said.get(purpose))["answer"]] += 1
+                            counts[stated(preferences.get(purpose))["answer"]] += 1
                 self.denied += len(block["url"]) - len(places)
                 if places:
                     yield {name: [values[at] for at in places] for name, values in block.items()}
@@ -53,9 +53,9 @@ class PermittedPages:
         self.denied_versions += is_denied
         return is_denied
 
-    def _is_denied(self, said: Mapping[str, Preference]) -> bool:
+    def _is_denied(self, preferences: Mapping[str, Preference]) -> bool:
         # A site that says nothing forbids nothing: only a stated refusal leaves a page out.
-        preference = None if self.purpose is None else said.get(self.purpose)
+        preference = None if self.purpose is None else preferences.get(self.purpose)
         return preference is not None and not preference.allowed
 
 

@@ -37,7 +37,7 @@ def card(manifest: Mapping[str, Any]) -> str:
             "`unset` means that the site says nothing; that is no permission.",
             _table(
                 ("use", "allow", "deny", "unset"),
-                ((purpose, *said.values()) for purpose, said in manifest["usage"].items()),
+                ((purpose, *counts.values()) for purpose, counts in manifest["usage"].items()),
             ),
         ]
     columns = ("name", "rows", "bytes", "sha256")
@@ -62,15 +62,15 @@ def has_usage_files(settings: Mapping[str, object]) -> bool:
 
 def _summary(manifest: Mapping[str, Any], rows: int) -> str:
     since, purpose = manifest["since"], manifest["purpose"]
-    said = f"{rows:,} rows, read until {iso(manifest['read_until'])}"
+    summary = f"{rows:,} rows, read until {iso(manifest['read_until'])}"
     if since is not None:
-        said += f", new or changed since {iso(since)}"
-    said += f". Made by {manifest['software']}, most important pages first."
+        summary += f", new or changed since {iso(since)}"
+    summary += f". Made by {manifest['software']}, most important pages first."
     if purpose:
-        said += f" {manifest['denied']:,} pages are left out because their sites deny {purpose}."
+        summary += f" {manifest['denied']:,} pages are left out because their sites deny {purpose}."
     if manifest["left_out"]:
-        said += f" {manifest['left_out']:,} responses could not be read, or not in time."
-    return said
+        summary += f" {manifest['left_out']:,} responses could not be read, or not in time."
+    return summary
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

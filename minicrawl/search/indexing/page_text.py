@@ -79,7 +79,7 @@ def page_text(
     tree = LexborHTMLParser(_BLOCK.sub("\n<", plain))
     anchors = tuple(_anchors(tree, url, encoding, has_base=_BASE.search(plain) is not None))
     title = _line(tree.css_first("title"))[:_LONGEST_TITLE]
-    said = language(markup[:LONGEST_LINE])
+    declared = language(markup[:LONGEST_LINE])
     for node in _outermost([node for node in tree.css(_PERHAPS_HIDDEN) if _is_hidden(node)]):
         node.decompose()
     main = () if main_text is None else tuple(_lines(main_text(tree.html or "", url)))
@@ -87,7 +87,7 @@ def page_text(
     frame = tuple(_frame(tree))
     body = tree.body
     lines = () if body is None else tuple(_lines(body.text()))
-    return PageText(title, page_headings, lines, frame, said, anchors, main)
+    return PageText(title, page_headings, lines, frame, declared, anchors, main)
 
 
 def simple_text(markup: str) -> PageText:

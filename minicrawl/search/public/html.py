@@ -194,12 +194,12 @@ def _result(result: Result) -> str:
     facts = [entry.language, "" if entry.type == "html" else entry.type]
     facts += [iso(entry.at)[:10]] if entry.at is not None else []
     facts += [f"and {counted(result.folded, 'page')} like it"] if result.folded else []
-    said = " · ".join(_safe(fact) for fact in facts if fact)
+    line = " · ".join(_safe(fact) for fact in facts if fact)
     text = result.snippet.marked("<mark>", "</mark>", _safe)
     return (
         f"<li><h2>{head}</h2>"
         f'<p class="place">{_safe(entry.url)}</p><p dir="auto">{text}</p>'
-        f'<p class="facts">{said}</p></li>'
+        f'<p class="facts">{line}</p></li>'
     )
 
 

@@ -102,8 +102,8 @@ class PublicSearch:
     def _page(
         self, query: PublicQuery, content: str, lack: Completeness | None, status: int = 200
     ) -> Response:
-        said = notice(f"{lack}; the rest follows") if lack else ""
-        page = html_page(self._look, query, said + content)
+        warning = notice(f"{lack}; the rest follows") if lack else ""
+        page = html_page(self._look, query, warning + content)
         return Response(page, status, media_type="text/html")
 
     async def _feed(self, request: Request) -> Response:

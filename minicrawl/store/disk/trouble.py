@@ -34,8 +34,8 @@ def translating_sqlite_errors(path: Path, advice: str = "") -> Iterator[None]:
         raise DamagedStore(_line(path, f"damaged ({error})", advice)) from error
     except sqlite3.Error as error:
         if _means_full_disk(error, path):
-            said = str(error) if "full" in str(error) else f"the disk is full ({error})"
-            raise NoRoom(_line(path, said, advice)) from error
+            cause = str(error) if "full" in str(error) else f"the disk is full ({error})"
+            raise NoRoom(_line(path, cause, advice)) from error
         is_damaged = primary_code(error) == sqlite3.SQLITE_CORRUPT
         kind = DamagedStore if is_damaged else StoreError
         raise kind(_line(path, str(error), advice)) from error

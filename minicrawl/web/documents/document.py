@@ -182,8 +182,8 @@ def _facts_of_a_list(received: Received) -> BodyFacts:
 
 def is_closed(received: Received) -> bool:
     """Return True if the headers forbid crawlers to follow the links."""
-    said = received.headers.get("x-robots-tag", "")
-    return parse_robots_tag(said, received.options.agent).nofollow
+    directives = received.headers.get("x-robots-tag", "")
+    return parse_robots_tag(directives, received.options.agent).nofollow
 
 
 READERS: dict[DocumentType, Callable[[Received], ParsedPage]] = {

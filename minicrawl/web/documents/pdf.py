@@ -87,8 +87,8 @@ class _Reading:
                 count = min(text.count_chars(), self._left)
                 if count > 0:
                     self._left -= count
-                    said = text.get_text_range(0, count).encode("utf-8", "replace").decode()
-                    lines = (" ".join(line.split()) for line in said.splitlines())
+                    page_text = text.get_text_range(0, count).encode("utf-8", "replace").decode()
+                    lines = (" ".join(line.split()) for line in page_text.splitlines())
                     self.lines += filter(None, lines)
                 for url in _urls_in(text):
                     self.links.setdefault(url)

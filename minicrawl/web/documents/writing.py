@@ -145,13 +145,13 @@ def _headings(lines: list[str]) -> Iterator[str]:
     before = ""
     for line in lines:
         heading = _HEADING.match(line)
-        said = ""
+        title = ""
         if heading:
-            said = heading[1].rstrip().rstrip("#")
+            title = heading[1].rstrip().rstrip("#")
         elif _UNDERLINE.match(line):
-            said = before
-        if said := tidy(_ESCAPED.sub(r"\1", said[:_LONGEST_LINE]).translate(_SIGNS)):
-            yield said
+            title = before
+        if title := tidy(_ESCAPED.sub(r"\1", title[:_LONGEST_LINE]).translate(_SIGNS)):
+            yield title
         before = "" if heading else line
 
 
@@ -170,8 +170,8 @@ def _links(line: str) -> Iterator[tuple[str, str]]:
                 begin = max(begin, token.start() - _LONGEST_WORDS)
                 words = tidy(line[begin : token.start()].translate(_SIGNS), _LONGEST_WORDS)
                 yield _target(token["pointed"] or token["plain"] or ""), words
-        elif said := token["said"]:
-            yield unescaped(href(said) or ""), ""
+        elif tag := token["said"]:
+            yield unescaped(href(tag) or ""), ""
         elif url := token["auto"] or _trimmed(token["bare"] or ""):
             yield url, ""
 

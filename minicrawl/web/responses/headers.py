@@ -84,8 +84,8 @@ _MAX_AGE = re.compile(r"max-age\s*=\s*\"?([0-9]{1,9})", re.IGNORECASE)
 
 def max_age_s(headers: Mapping[str, str]) -> float | None:
     """Return for how many seconds a response is fresh, or None if its headers do not say."""
-    said = headers.get("cache-control", "")
-    age = None if _STALE.search(said) else _MAX_AGE.search(said)
+    directives = headers.get("cache-control", "")
+    age = None if _STALE.search(directives) else _MAX_AGE.search(directives)
     return None if age is None else float(age[1])
 
 

@@ -89,10 +89,10 @@ class MissingPage:
         """
         groups = [[_lines(url, text) for url, text in group.items()] for group in folders]
         self._known = set(chain(*_lines("", home), *map(_usual_lines, groups)))
-        said = [[line.marked for line in _lines(url, text)] for url, text in missing.items()]
-        always = set(said[0]).intersection(*said)
-        self._own = self._without_known(line for line in said[0] if line in always)
-        varying = (self._without_known(set(lines) - always) for lines in said)
+        pages = [[line.marked for line in _lines(url, text)] for url, text in missing.items()]
+        always = set(pages[0]).intersection(*pages)
+        self._own = self._without_known(line for line in pages[0] if line in always)
+        varying = (self._without_known(set(lines) - always) for lines in pages)
         self._most_words = _MOST_OTHER_WORDS + max(map(_words, varying))
         # All lines of other pages are known, unless the page looks like a missing one: it may be a
         # soft 404 itself.
@@ -111,10 +111,10 @@ class MissingPage:
         if _words(own) < _FEWEST_WORDS:
             return False
         own_lines = {line for line in lines if self._known.isdisjoint(line)}
-        said = own.intersection(chain(*own_lines))
+        present = own.intersection(chain(*own_lines))
         more = {line.plain for line in own_lines if own.isdisjoint(line)}
-        is_said = self._own[0] in said and len(said) >= _SHARE * len(own)
-        return is_said and _words(more) <= self._most_words
+        is_there = self._own[0] in present and len(present) >= _SHARE * len(own)
+        return is_there and _words(more) <= self._most_words
 
 
 def _usual_lines(pages: Sequence[Iterable[_Line]]) -> set[str]:

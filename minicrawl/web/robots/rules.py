@@ -78,8 +78,8 @@ class Rules:
 
     def denial(self, url: str, purpose: str) -> str:
         """Return the source that denies a page's use for a purpose; "" if none does."""
-        said = joined(self.preferences(url)).get(purpose)
-        return "" if said is None or said.allowed else said.where
+        preference = joined(self.preferences(url)).get(purpose)
+        return "" if preference is None or preference.allowed else preference.where
 
     def with_usage(self, rules: Iterable[UsageRule]) -> "Rules":
         """Return these rules with the usage rules of another file, such as a tdmrep.json."""

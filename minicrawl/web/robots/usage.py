@@ -170,9 +170,9 @@ def of_meta(metas: Iterable[tuple[str, str]]) -> Iterator[Preference]:
 def of_markup(markup: str, url: str) -> Iterator[Preference]:
     """Yield the preferences in licences of a page: in its links to them, and in RSL."""
     for tag in _CC_TAG.finditer(markup):
-        said = attributes(tag[1])
-        if "license" in said.get("rel", "").lower().split():
-            yield from _of_licence("rel=license", said.get("href", ""))
+        values = attributes(tag[1])
+        if "license" in values.get("rel", "").lower().split():
+            yield from _of_licence("rel=license", values.get("href", ""))
     path = urlsplit(url).path or "/"
     for tag in islice(_SCRIPT.finditer(markup), _MOST):
         limit = tag.end() + MOST_BYTES
@@ -216,11 +216,11 @@ def rsl_rules(text: str, url: str) -> list[UsageRule]:
     for content in root.iter("{*}content"):
         pattern = _pattern(content.get("url") or "", url)
         for licence in content.iterchildren("{*}license") if pattern is not None else ():
-            said = [
+            elements = [
                 (_local(element), element.get("type") or "", element.text or "")
                 for element in licence
             ]
-            for value in _values_of_rsl(said):
+            for value in _values_of_rsl(elements):
                 rules[UsageRule(pattern or "", value, RSL)] = None
     return list(rules)[:_MOST_RULES]
 

@@ -127,9 +127,9 @@ class UrlsInXml:
         """Process a tag; return the position after it."""
         if (entry := self._entry) is not None:
             self._add(entry, markup["text"], expanded)
-        opened, said, closed, section, broken = markup.group(*_GROUPS)
+        opened, raw, closed, section, broken = markup.group(*_GROUPS)
         if opened:
-            self._start(_local(opened), said)
+            self._start(_local(opened), raw)
         elif closed:
             self._end(_local(closed))
         elif section:
@@ -152,24 +152,24 @@ class UrlsInXml:
             self._add(entry, self._content[start : min(stop, start + _LONGEST_WRITTEN + 1)], str)
         return stop + len(end)
 
-    def _start(self, name: bytes, said: bytes) -> None:
+    def _start(self, name: bytes, raw: bytes) -> None:
         self._entry, place = None, (self._open[-1], name)
         if place in _PAGES or place in _SITEMAPS:
             urls = self.pages if place in _PAGES else self.sitemaps
-            tag = self._attributes(said)
+            tag = self._attributes(raw)
             if tag.get("rel", "alternate") == "alternate":
                 self._entry = _Entry(urls, [expanded(tag.get("href", ""))])
-        elif place == _GUID and self._attributes(said).get("ispermalink", "").lower() != "false":
+        elif place == _GUID and self._attributes(raw).get("ispermalink", "").lower() != "false":
             self._entry = _Entry(self._guids, [])
         elif name == b"item":
             self._end_item()
         base = self._bases[-1]
-        if b"xml:base" in said:
-            base = base_of(self._attributes(said), base, self._url)
+        if b"xml:base" in raw:
+            base = base_of(self._attributes(raw), base, self._url)
         self._bases.append(base)
         self._open.append(name)
         self._times_open[name] += 1
-        if said.endswith(b"/"):
+        if raw.endswith(b"/"):
             self._end(name)
 
     def _end(self, name: bytes) -> None:
@@ -190,8 +190,8 @@ class UrlsInXml:
         if name == b"item":
             self._end_item()
 
-    def _attributes(self, said: bytes) -> dict[str, str]:
-        return attributes(said.decode(self._codec, errors="replace"))
+    def _attributes(self, raw: bytes) -> dict[str, str]:
+        return attributes(raw.decode(self._codec, errors="replace"))
 
     def _end_item(self) -> None:
         """End an item of RSS. Without a link, its guid is the URL, unless it is only a name."""
@@ -340,15 +340,15 @@ def stated_entries(content: bytes, feed: str) -> Iterator[tuple[str, str]]:
     of_feed = base_of(attributes(opened[1].decode(errors="replace")), "", feed) if opened else ""
     for piece in pieces:
         url = changed = ""
-        said = piece.partition(b">")[0]
-        base = base_of(attributes(said.decode(errors="replace")), of_feed, feed)
-        for name, text, said in _FIELD.findall(piece):
+        opening = piece.partition(b">")[0]
+        base = base_of(attributes(opening.decode(errors="replace")), of_feed, feed)
+        for name, text, raw in _FIELD.findall(piece):
             if name == b"loc":
                 url = url or expanded(text.decode(errors="replace").strip())
             elif name:
                 changed = changed or text.decode("ascii", errors="replace").strip()
             else:
-                link = attributes(said.decode(errors="replace"))
+                link = attributes(raw.decode(errors="replace"))
                 if not url and link.get("rel", "alternate") == "alternate":
                     url = expanded(link.get("href", ""))
                     base = base_of(link, base, feed)
