@@ -106,9 +106,9 @@ class StoreTools:
         else:
             text = version.text if form == "text" else version.markup
         response = version.answer
-        made = answer({"url": response.url, "status": response.status, "fetched": iso(response.at)})
-        made["untrusted"] |= text_of_page(text, start, count)
-        return made
+        head = answer({"url": response.url, "status": response.status, "fetched": iso(response.at)})
+        head["untrusted"] |= text_of_page(text, start, count)
+        return head
 
     def top(
         self,
@@ -194,9 +194,9 @@ class StoreTools:
         first_byte_s); states(id, name).
         """
         table = query_views(self._store, query)
-        made = answer_with_rows(table.rows[:count], {"columns": table.columns})
-        made["untrusted"]["is_cut"] |= table.is_cut or len(table.rows) > count
-        return made
+        reply = answer_with_rows(table.rows[:count], {"columns": table.columns})
+        reply["untrusted"]["is_cut"] |= table.is_cut or len(table.rows) > count
+        return reply
 
 
 def _linked(linked: Linked) -> Answer:

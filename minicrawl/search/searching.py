@@ -188,12 +188,12 @@ class Finder:
 
     def _meant(self, phrase: Phrase) -> Sequence[str]:
         """Return what was probably meant by words that were written as one, or by a single word."""
-        meant = vocabulary.nearest_phrase(phrase, self._index)
+        words = vocabulary.nearest_phrase(phrase, self._index)
         return [
             word
             if " " in word or self._index.pages_with(word) or word in self._synonyms
             else vocabulary.nearest(word, self._index) or word
-            for word in meant
+            for word in words
         ]
 
     def find(self, query: Query, request: SearchRequest) -> list[Result]:

@@ -139,8 +139,8 @@ class WaczKey:
                 if not isinstance(private.curve, ec.SECP384R1):
                     raise TypeError
                 return cls(private)
-            made = ec.generate_private_key(ec.SECP384R1())
-            pem = made.private_bytes(
+            key = ec.generate_private_key(ec.SECP384R1())
+            pem = key.private_bytes(
                 serialization.Encoding.PEM,
                 serialization.PrivateFormat.PKCS8,
                 serialization.NoEncryption(),
@@ -155,7 +155,7 @@ class WaczKey:
                 f"--sign {file}: not a private P-384 key in PEM without a password; name a file "
                 "that does not exist to create a key"
             ) from None
-        return cls(made)
+        return cls(key)
 
     def signed(self, digest: str, created: str) -> dict[str, str]:
         """Return the digest of a package with its signature, as `signedData`."""

@@ -87,9 +87,9 @@ class WarcWriter:
 
     def begin(self, made_at: float, about: Mapping[str, str] = NOTHING_KNOWN) -> None:
         """Write the warcinfo record; `about` has the facts of `crawl_facts`."""
-        fields = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
-        named = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
-        self._record("warcinfo", iso(made_at), named, _fields({**fields, **about}))
+        facts = {"software": f"minicrawl/{__version__}", "format": "WARC File Format 1.1"}
+        fields = {"WARC-Filename": self._name, "Content-Type": _FIELDS}
+        self._record("warcinfo", iso(made_at), fields, _fields({**facts, **about}))
 
     def add(
         self, capture: Capture, digest: str, original: Original | None, body: Body | None = None
@@ -111,54 +111,54 @@ class WarcWriter:
 
     def _picture(self, capture: Capture, digest: str) -> None:
         """Write a picture of a page as a resource record, as browsertrix does."""
-        named = {"WARC-Target-URI": capture.url, "WARC-Payload-Digest": digest}
-        named["Content-Type"] = capture.headers.get("content-type", "image/png")
-        self._record("resource", moment(capture.at), named, capture.body)
+        fields = {"WARC-Target-URI": capture.url, "WARC-Payload-Digest": digest}
+        fields["Content-Type"] = capture.headers.get("content-type", "image/png")
+        self._record("resource", moment(capture.at), fields, capture.body)
 
     def add_rendered(self, capture: Capture) -> None:
         """Write a DOM as a conversion record beside its response, which it never replaces."""
-        named = {"WARC-Target-URI": capture.url, "Content-Type": "text/html; charset=utf-8"}
+        fields = {"WARC-Target-URI": capture.url, "Content-Type": "text/html; charset=utf-8"}
         url, response = self._last
         if url == capture.url:
-            named["WARC-Refers-To"] = response
-        self._record("conversion", moment(capture.at), named, capture.body)
+            fields["WARC-Refers-To"] = response
+        self._record("conversion", moment(capture.at), fields, capture.body)
 
     def add_text(self, url: str, date: str, text: str) -> None:
         """Write the text of a page as a conversion record, as in WET files."""
-        named = {"WARC-Target-URI": url, "Content-Type": "text/plain; charset=utf-8"}
-        self._record("conversion", date, named, text.encode("utf-8", "replace"))
+        fields = {"WARC-Target-URI": url, "Content-Type": "text/plain; charset=utf-8"}
+        self._record("conversion", date, fields, text.encode("utf-8", "replace"))
 
     def _answer(
         self, capture: Capture, digest: str, original: Original | None, body: Body | None
     ) -> str:
         """Write the response or revisit. Return the record's id."""
-        named = {"WARC-Target-URI": capture.url}
+        fields = {"WARC-Target-URI": capture.url}
         if digest:
-            named["WARC-Payload-Digest"] = digest
-        named |= {"Content-Type": f"{_HTTP}response"} | _connection_fields(capture.wire)
+            fields["WARC-Payload-Digest"] = digest
+        fields |= {"Content-Type": f"{_HTTP}response"} | _connection_fields(capture.wire)
         if capture.by is not None:
-            named["WARC-Resource-Type"] = capture.by.kind  # as browsertrix names it
+            fields["WARC-Resource-Type"] = capture.by.kind  # as browsertrix names it
         if capture.wire is not None and capture.wire.left_out:
-            named["X-Left-Out"] = capture.wire.left_out
+            fields["X-Left-Out"] = capture.wire.left_out
         if capture.cut:
-            named["WARC-Truncated"] = truncated(capture.cut)
+            fields["WARC-Truncated"] = truncated(capture.cut)
         elif capture.wire is not None and len(capture.wire.response) > MOST_HEAD_BYTES:
-            named["WARC-Truncated"] = "length"
+            fields["WARC-Truncated"] = "length"
         if original is not None:
-            named["WARC-Refers-To-Target-URI"] = original.url
-            named["WARC-Refers-To-Date"] = original.date
+            fields["WARC-Refers-To-Target-URI"] = original.url
+            fields["WARC-Refers-To-Date"] = original.date
         elif not capture.is_confirmed:
             block = http_head(capture) + capture.body
-            return self._record("response", moment(capture.at), named, block, body)
-        named["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
-        return self._record("revisit", moment(capture.at), named, http_head(capture))
+            return self._record("response", moment(capture.at), fields, block, body)
+        fields["WARC-Profile"] = _UNCHANGED if capture.is_confirmed else _PROFILE
+        return self._record("revisit", moment(capture.at), fields, http_head(capture))
 
     def _beside(self, capture: Capture, answer: str) -> None:
         """Write the records that go with a response: its request, and metadata of the crawl."""
         self._last = capture.url, answer
         date = moment(capture.at)
-        named = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
-        of_request = named | {"Content-Type": f"{_HTTP}request"} | _connection_fields(capture.wire)
+        fields = {"WARC-Target-URI": capture.url, "WARC-Concurrent-To": answer}
+        of_request = fields | {"Content-Type": f"{_HTTP}request"} | _connection_fields(capture.wire)
         request = capture.wire.request if capture.wire is not None else b""
         if len(request) > MOST_HEAD_BYTES:
             of_request["WARC-Truncated"] = "length"
@@ -169,21 +169,21 @@ class WarcWriter:
         self._record("request", date, of_request, request[:MOST_HEAD_BYTES])
         if capture.wire is not None and capture.wire.interim:
             # Not as a response: a replay would take it for the page.
-            of_interim = named | {"Content-Type": f"{_HTTP}response"}
+            of_interim = fields | {"Content-Type": f"{_HTTP}response"}
             self._record("metadata", date, of_interim, capture.wire.interim)
-        known = {"importance": f"{capture.importance:.12g}"}
+        facts = {"importance": f"{capture.importance:.12g}"}
         if capture.rank:
-            known["rank"] = str(capture.rank)
-        known["hops"] = str(capture.hops)
+            facts["rank"] = str(capture.rank)
+        facts["hops"] = str(capture.hops)
         if capture.by is not None:
-            known["via"] = capture.by.page
-        self._record("metadata", date, named | {"Content-Type": _FIELDS}, _fields(known))
+            facts["via"] = capture.by.page
+        self._record("metadata", date, fields | {"Content-Type": _FIELDS}, _fields(facts))
 
     def _record(
         self,
         kind: str,
         date: str,
-        named: Mapping[str, str],
+        fields: Mapping[str, str],
         block: bytes,
         body: Body | None = None,
     ) -> str:
@@ -193,7 +193,7 @@ class WarcWriter:
             digest.update(piece)
             length += len(piece)
         identity = f"<urn:uuid:{record_id(self._name, self.offset)}>"
-        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **named}
+        head = {"WARC-Type": kind, "WARC-Record-ID": identity, "WARC-Date": date, **fields}
         head["WARC-Block-Digest"] = shown_digest(digest.digest())
         head["Content-Length"] = str(length)
         begin = b"WARC/1.1\r\n" + _fields(head) + b"\r\n" + block
@@ -239,14 +239,14 @@ def _connection_fields(wire: Wire | None) -> dict[str, str]:
     """Return the WARC fields of the connection: address, cipher suite, protocols."""
     if wire is None:
         return {}
-    named = {"WARC-IP-Address": wire.address, "WARC-Cipher-Suite": wire.cipher}
+    fields = {"WARC-IP-Address": wire.address, "WARC-Cipher-Suite": wire.cipher}
     # The field is repeated; `_fields` writes a line for each line of its value.
-    named["WARC-Protocol"] = "\n".join(wire.protocols)
-    return {name: value for name, value in named.items() if value}
+    fields["WARC-Protocol"] = "\n".join(wire.protocols)
+    return {name: value for name, value in fields.items() if value}
 
 
-def _fields(named: Mapping[str, str]) -> bytes:
-    lines = ((name, line) for name, value in named.items() for line in value.split("\n"))
+def _fields(fields: Mapping[str, str]) -> bytes:
+    lines = ((name, line) for name, value in fields.items() for line in value.split("\n"))
     return "".join(f"{name}: {line}\r\n" for name, line in lines).encode()
 
 

@@ -67,34 +67,34 @@ def _import_warcs(files: Sequence[Path], settings: Settings, *, as_json: bool) -
     from minicrawl.report.progress.crawl_status import status
 
     with progress("import") as advance:
-        made = import_warcs(files, settings.with_values({"max-tries": 1}), warn, advance)
-    read_pages = status(made.store)
+        summary = import_warcs(files, settings.with_values({"max-tries": 1}), warn, advance)
+    read_pages = status(summary.store)
     if as_json:
-        show_json(made)
+        show_json(summary)
     else:
-        show_facts(_warc_facts(made, read_pages))
-    click.get_current_context().exit(1 if made.damages else 0)
+        show_facts(_warc_facts(summary, read_pages))
+    click.get_current_context().exit(1 if summary.damages else 0)
 
 
 _FIRST_PLURAL = re.compile(r"(record|revisit)s")
 
 
-def _warc_facts(made: "WarcImport", status: "Status") -> Iterator[tuple[str, str]]:
-    yield "store", str(made.store)
-    yield "records", f"{made.records:,}"
+def _warc_facts(summary: "WarcImport", status: "Status") -> Iterator[tuple[str, str]]:
+    yield "store", str(summary.store)
+    yield "records", f"{summary.records:,}"
     known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
     yield "pages", f"{status.pages_fetched or 0:,} read, of {known}"
     for name, counts in (("failed", status.failures), ("refused", status.refusals)):
         if counts:
             yield name, ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
-    for reason, count in sorted(made.skipped.items(), key=lambda item: -item[1]):
+    for reason, count in sorted(summary.skipped.items(), key=lambda item: -item[1]):
         # In the singular: `1 record of robots.txt`.
         shown = _FIRST_PLURAL.sub(r"\1", reason, count=1) if count == 1 else reason
         yield "left out", f"{count:,} {shown}"
     if status.convergence is not None and status.convergence.is_complete:
-        yield "next step", f"`minicrawl top{naming(made.store)}` shows the most important pages"
+        yield "next step", f"`minicrawl top{naming(summary.store)}` shows the most important pages"
     else:
-        yield "next step", f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+        yield "next step", f"`minicrawl refine{naming(summary.store)}` makes the ranks converge"
 
 
 def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
@@ -108,19 +108,19 @@ def _import_graph(file: Path, store: Path, *, as_json: bool) -> None:
         named = source.graph
     label = "stdin" if str(file) == PIPE else file.name
     with progress("import") as advance:
-        made = import_graph(named, store, label, time.time(), advance)
+        summary = import_graph(named, store, label, time.time(), advance)
     if as_json:
-        show_json(made)
+        show_json(summary)
         return
     facts = [
-        ("store", str(made.store)),
-        ("pages", f"{made.pages:,}, {made.read:,} with links"),
-        ("links", f"{made.links:,}"),
+        ("store", str(summary.store)),
+        ("pages", f"{summary.pages:,}, {summary.read:,} with links"),
+        ("links", f"{summary.links:,}"),
     ]
-    if made.merged:
-        merged = counted(made.merged, "name")
+    if summary.merged:
+        merged = counted(summary.merged, "name")
         facts.append(("merged", f"{merged} with the same URL as another one"))
-    if made.self_links:
-        facts.append(("left out", f"{counted(made.self_links, 'link')} from a page to itself"))
-    next_step = f"`minicrawl refine{naming(made.store)}` makes the ranks converge"
+    if summary.self_links:
+        facts.append(("left out", f"{counted(summary.self_links, 'link')} from a page to itself"))
+    next_step = f"`minicrawl refine{naming(summary.store)}` makes the ranks converge"
     show_facts([*facts, ("next step", next_step)])

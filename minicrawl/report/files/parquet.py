@@ -76,8 +76,8 @@ def write_parquet(
             target = folder / "pages.parquet"
             copy = _COPY.format(columns[0], row_group_bytes)
             database.execute(copy, [parts, str(target)])
-        with target.open("rb") as made:
-            shutil.copyfileobj(made, file)
+        with target.open("rb") as whole:
+            shutil.copyfileobj(whole, file)
 
 
 def _cast(name: str, types: Mapping[str, str]) -> str:
