@@ -1,6 +1,6 @@
 """Prices, which estimate the time to parse a body: hostile bodies cost much, typical ones little.
 
-A price above `ENOUGH_S` sends a body to a parser process; see `minicrawl.web.responses.prices`.
+A price above a limit such as `ENOUGH_S` sends a body to a parser process; see `responses.prices`.
 """
 
 from math import inf

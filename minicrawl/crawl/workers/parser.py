@@ -38,18 +38,17 @@ if TYPE_CHECKING:
     from minicrawl.web.robots.rules import Rules
     from minicrawl.web.sitemaps.sitemap import Sitemap
 
-ENOUGH_S, ENOUGH_IN_WORKER_S = 0.010, 0.030
+ENOUGH_S, ENOUGH_IN_WORKER_S = 0.030, 0.060
 """Longest time in seconds that a parser may block the event loop of the crawl, and of a worker.
 
 These are prices, several times what usual pages cost: pages of the web, of 240 kB, take 2 ms, but
-half of them exceed a price of 10 ms.
+half of them exceed a price of 10 ms, and one in 30 a price of 30 ms.
 """
+_TURN_S = 0.010  # of parsing, after which the event loop has a turn
 LARGE = 512 * 1024
 """Size in bytes above which a body is expensive to the crawl; to a worker, in proportion."""
 _QUICK = 16 * 1024
-"""Size in bytes above which bodies are parsed one at a time, with a turn of the loop after each
-`ENOUGH_S` of parsing.
-"""
+"""Size in bytes above which bodies are parsed one at a time, with turns of the loop between."""
 _SHOWN = 200  # characters of the message of an exception
 _EXTRACTED = (DocumentType.PDF, DocumentType.OFFICE)
 
@@ -165,7 +164,7 @@ class PageParser:
             result = _timed(task, body)
             self._one_at_a_time.charge(name, result.cost_s)
             self._since_turn_s += result.cost_s
-            if self._since_turn_s > ENOUGH_S:
+            if self._since_turn_s > _TURN_S:
                 self._since_turn_s = 0.0
                 await asyncio.sleep(0)
         return result

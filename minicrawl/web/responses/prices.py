@@ -1,6 +1,6 @@
 """The price of a body: an upper bound of the time to parse it, computed without parsing it.
 
-A process that serves hundreds of hosts must not stop for more than 10 ms, whatever one of them
+A process that serves hundreds of hosts must not stop for more than 30 ms, whatever one of them
 sends. So cheap bodies are parsed at once, and expensive ones in a child process that can be
 killed. The choice comes before parsing, and size alone says too little: 128 kB of Markdown take
 10 ms as prose and 500 ms as empty lines.
@@ -12,7 +12,7 @@ no line without a line end, no URL without a colon. So marks are counted, which 
       20,000 bytes                          0.04       800
       500 quotes, 350 brackets and commas   1.2      1,020
       250 colons                            4.5      1,125
-                                                     2,945   below 10,000: parsed at once
+                                                     2,945   below 30,000: parsed at once
     Markdown of 16 kB, all line ends
       16,000 bytes                          0.16     2,560
       16,000 line ends                      7.0    112,000   parsed in the child
