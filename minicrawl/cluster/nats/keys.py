@@ -1,6 +1,7 @@
 """Keys with revisions in a stream of JetStream."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -15,7 +16,7 @@ from minicrawl.cluster.nats.streams import KeyBucket, NatsPart, Streams
 from minicrawl.cluster.records import KeyEntry
 
 _LOOKS_EVERY_S = 2.0
-"""Time after which a watcher reads changes, even if none was announced."""
+"""Interval at which a watcher reads changes, even if none was announced."""
 _SETTLES_S = 0.05
 """Time from the message of a change until the servers agree on it."""
 _EXPECTED_REVISION, _OPERATION = "Nats-Expected-Last-Subject-Sequence", "KV-Operation"
@@ -65,41 +66,57 @@ class NatsKeys(NatsPart):
         return [entry for entry in entries if entry.value is not None]
 
     async def watch(self, prefix: str = "") -> AsyncGenerator[KeyEntry, None]:
-        changed, revision = asyncio.Event(), 0
+        changed, revision, said = asyncio.Event(), 0, 0
+        most: int | None = None
 
         async def wake(_message: Msg) -> None:
+            nonlocal said
+            said += 1
             changed.set()
 
+        now = asyncio.get_running_loop().time
+        looks_at = now() + _LOOKS_EVERY_S
         changes = await self._jetstream.client.subscribe(self._subjects(prefix), cb=wake)
         try:
             while True:
-                async for entry in self._changes_after(revision, prefix):
+                async for entry in self._changes_after(revision, prefix, most):
                     revision = entry.revision
                     yield entry
-                with suppress(TimeoutError):  # announcements may have been lost
+                with suppress(TimeoutError):
                     # `wait_for` may swallow a cancellation
                     async with asyncio.timeout(_LOOKS_EVERY_S):
                         await changed.wait()
                     await asyncio.sleep(_SETTLES_S)
                 changed.clear()
+                is_time = now() >= looks_at  # announcements may have been lost
+                if is_time:
+                    looks_at = now() + _LOOKS_EVERY_S
+                most, said = None if is_time else said, 0
         finally:
             with suppress(Error):  # the connection is closed
                 await changes.unsubscribe()
 
-    async def _changes_after(self, revision: int, prefix: str) -> AsyncGenerator[KeyEntry, None]:
-        """Yield keys and deletion markers with later revisions, in order."""
-        subjects, at_once = self._subjects(prefix), 1
-        while True:
-            numbers = range(revision + 1, revision + 1 + at_once)
+    async def _changes_after(
+        self, revision: int, prefix: str, most: int | None
+    ) -> AsyncGenerator[KeyEntry, None]:
+        """Yield keys and deletion markers with later revisions, in order, at most `most`.
+
+        A caller that knows their number saves the request that finds no more.
+        """
+        subjects = self._subjects(prefix)
+        left, at_once = math.inf if most is None else most, 1
+        while left > 0:
+            numbers = range(revision + 1, revision + 1 + int(min(at_once, left)))
             queries = (self._find({"seq": number, "next_by_subj": subjects}) for number in numbers)
-            news = 0
+            before = left
             for entry in await asyncio.gather(*queries):
                 if entry is None:
                     return  # what a later request has found may have come after an unseen change
                 if entry.revision > revision:
-                    revision, news = entry.revision, news + 1
+                    revision, left = entry.revision, left - 1
                     yield entry
-            at_once = min(2 * at_once, AT_ONCE) if news == at_once else 1
+            is_dense = before - left == len(numbers)
+            at_once = min(2 * at_once, AT_ONCE) if is_dense else 1
 
     def _subjects(self, prefix: str) -> str:
         if prefix and not prefix.endswith("."):

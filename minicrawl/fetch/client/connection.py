@@ -19,8 +19,6 @@ from minicrawl.fetch.tls.layer import break_cycles
 from minicrawl.model import Wire
 
 READ_BUFFER_BYTES = 256 * 1024  # most pages of the web arrive in one read
-
-
 MOST_WAITING_BYTES = 256 * 1024
 
 
