@@ -68,7 +68,7 @@ class ClusterCrawl(Companion):
 
 
 class Nats:
-    """`--cluster` in other commands; implements `cli.options.ClusterDoor`."""
+    """`--cluster` in other commands; implements `cli.companions.ClusterDoor`."""
 
     def gathered(self, settings: Settings, *, pages: bool) -> AbstractContextManager[Path]:
         """Return a store of all shards, with or without their kept pages."""

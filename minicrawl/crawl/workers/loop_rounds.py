@@ -6,7 +6,8 @@ five pages that arrive at once continue as follows:
 
     round 1   a, b, c pass, and take 4.5 ms; d and e come too late and wait
     between   the loop looks at its sockets, and runs other tasks
-    round 2   as many pages as passed in round 1 are released: d, e
+    round 2   as many pages as passed in round 1 are released: d, e; after a round with time to
+              spare, twice as many
 
 Each round releases the pages of the next one. Refused: each waiting page looks at the time in
 each iteration. With 80 pages under way, that would resume 80 tasks per iteration.

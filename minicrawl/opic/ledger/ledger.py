@@ -37,7 +37,7 @@ pot        cash paid to the unread pages together. Negative after loans to focus
 remainder  less than one atom for each read page, which the last division left with the virtual
            page.
 foreign    page of another shard. It is neither minted here nor paid dividends; cash given to it
-           stays on it until it is sent to that shard (see `plans.send`).
+           stays on it until it is sent to that shard (see `shard_cash.send`).
 """
 
 from __future__ import annotations
