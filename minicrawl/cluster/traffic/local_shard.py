@@ -99,7 +99,7 @@ class ClusterShard(NamedTuple):
 
 
 class LocalShard:
-    """The shard of a crawl, as its recorder sees it; the `channels.PageView` of its frontier."""
+    """The shard of a crawl, as its recorder sees it; the `shard.PageView` of its frontier."""
 
     long_pause_s = 0.0
     """0: shards move quickly, so every pause must be stored for the next process."""

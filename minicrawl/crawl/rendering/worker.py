@@ -22,7 +22,7 @@ of its own, and the page has an image.
     worker  fulfils the route, and the script continues. Its clock runs again
 
 A request that gets past playwright fails at the second wall, and one to an IP address at the third.
-The test `test_a_browser_asks_for_nothing_by_itself` has a listener in the place of the proxy.
+The test `test_a_browser_sends_no_requests_of_its_own` has a listener in the place of the proxy.
 
 Laws: a worker has one page at a time. It ends after a page that could not be rendered, and when its
 channel is closed. However it ends, its browser ends with it. The browser sends no requests of its
