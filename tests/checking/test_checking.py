@@ -22,7 +22,17 @@ from minicrawl.report.links.problems import BrokenLink, linked_verdicts
 from minicrawl.report.snapshot import snapshot
 from minicrawl.store.derived.checks import CheckRow, all_checks
 from minicrawl.web.responses.soft_404 import missing_siblings
-from tests.crawl.fakes import Answer, FakeWeb, Scene, crawl, failed, html as page, moved, text
+from tests.crawl.fakes import (
+    Answer,
+    FakeWeb,
+    Scene,
+    crawl,
+    failed,
+    html as page,
+    intervals,
+    moved,
+    text,
+)
 from tests.crawl.jumping_clock import NOON
 from tests.webs import Web as PageWeb, crawl_web
 
@@ -373,7 +383,7 @@ class TestPoliteness:
         web.answers[f"{HOST}/robots.txt"] = text("User-agent: *\nCrawl-delay: 7")
         crawl(web, path, PAGE, delay=2, **CHECKS)
         assert len(web.visits) == 7  # with robots.txt once
-        assert gaps(web) == [7.0] * 6
+        assert intervals(web.visits) == [7.0] * 6
         with Store.open(path) as store:
             assert (store.status().running_s or 0) >= 42
 
@@ -385,8 +395,8 @@ class TestPoliteness:
         crawl(web, path, PAGE, **pace, **CHECKS)
         at_address = [visit for visit in web.visits if visit.url.startswith(tuple(hosts))]
         assert len(at_address) == 10
-        assert min(gaps(FakeWeb({}, visits=at_address))) >= 3
-        assert min(gaps(web)) >= 0.5
+        assert min(intervals(at_address)) >= 3
+        assert min(intervals(web.visits)) >= 0.5
 
     def test_a_slow_host_holds_up_the_checks_of_no_other(self, path: Path) -> None:
         slow, others = "http://slow.example", [f"http://{number}.example" for number in range(4)]
@@ -455,7 +465,7 @@ class TestPoliteness:
         run = crawl(web, path, PAGE, **CHECKS)
         assert set(found_in(run.path).values()) == {State.TIMEOUT}
         assert len(web.visits_of(OTHER)) < 5
-        assert gaps(FakeWeb({}, visits=web.visits_of(OTHER))) == [1.0]
+        assert intervals(web.visits_of(OTHER)) == [1.0]
 
 
 START = 1000
@@ -464,12 +474,6 @@ START = 1000
 
 def _local(today: float) -> str:
     return time.strftime("%H:%M", time.localtime(today))
-
-
-def gaps(web: FakeWeb) -> list[float]:
-    """Return the seconds between consecutive requests."""
-    began = sorted(visit.began for visit in web.visits)
-    return [later - before for before, later in pairwise(began)]
 
 
 class LoggedWeb:

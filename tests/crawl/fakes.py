@@ -1,10 +1,11 @@
 """A web in a dict, and crawls of that web into a real store, by a clock that jumps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,6 +91,17 @@ def web_of(links: Mapping[str, Sequence[str]]) -> dict[str, Answer]:
     return {url: html(*ends, title=url) for url, ends in links.items()}
 
 
+def waits(visits: Iterable[Visit]) -> list[float]:
+    """Return the times from the end of each request to the start of the next."""
+    in_order = sorted(visits, key=lambda visit: visit.began)
+    return [after.began - before.ended for before, after in pairwise(in_order)]
+
+
+def intervals(visits: Iterable[Visit]) -> list[float]:
+    """Return the times between the starts of consecutive requests."""
+    return [later - before for before, later in pairwise(sorted(visit.began for visit in visits))]
+
+
 _NOT_FOUND = failed(State.NOT_FOUND)
 
 
@@ -126,8 +138,13 @@ class FakeWeb:
     @property
     def asked(self) -> list[str]:
         """Requested pages in the order of their requests, without robots.txt and sitemaps."""
+        return [visit.url for visit in self.page_visits]
+
+    @property
+    def page_visits(self) -> list[Visit]:
+        """Requests of `asked`."""
         return [
-            visit.url
+            visit
             for visit in sorted(self.visits, key=lambda visit: visit.began)
             if not visit.url.endswith(("/robots.txt", ".xml"))
         ]

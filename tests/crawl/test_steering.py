@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from tests.crawl.fakes import (
     frontier_of,
     html,
     text,
+    waits,
     web_of,
 )
 
@@ -146,12 +146,6 @@ def test_the_budget_of_pages_may_grow_and_shrink(path: Path) -> None:
         assert tables.counters(connection)[tables.MAXIMUM] == 14
 
 
-def gaps_after(web: FakeWeb, moment: float) -> list[float]:
-    visits = [one for one in web.visits if one.url in web.asked and one.began >= moment]
-    in_order = sorted(visits, key=lambda visit: visit.began)
-    return [after.began - before.ended for before, after in pairwise(in_order)]
-
-
 @pytest.mark.parametrize(("first", "then", "crawl_delay"), [(10, 1, 0), (10, 1, 3), (1, 10, 3)])
 def test_a_new_delay_holds_at_once_and_a_crawl_delay_always(
     path: Path, first: int, then: int, crawl_delay: int
@@ -166,7 +160,8 @@ def test_a_new_delay_holds_at_once_and_a_crawl_delay_always(
 
     run = steer(path, {**chain(A, 12), f"{A}/robots.txt": robots}, during, delay=first)
     assert run.reason is Reason.EMPTY
-    found = gaps_after(run.web, moment[0] - first - 1)[1:]
+    since = moment[0] - first - 1
+    found = waits(visit for visit in run.web.page_visits if visit.began >= since)[1:]
     wanted = max(then, crawl_delay)
     assert len(found) >= 8
     assert all(wanted <= gap + 1e-6 for gap in found)
@@ -201,7 +196,7 @@ def test_a_rate_holds_from_when_the_user_sets_it_until_there_is_none(path: Path)
         counts.append(len(scene.web.asked))
 
     crawl(web, path, f"{A}/0", during=during, delay=0.5)
-    found = gaps_after(web, 0)
+    found = waits(web.page_visits)
     first, last = counts
     slow, quick = found[first : last - 1], found[last:]
     assert all(gap >= 5 - 0.1 - 1e-6 for gap in slow)  # the rate counts from start to start

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from itertools import pairwise
 from math import inf
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from minicrawl.crawl.hosts.politeness import change_pace, hosts_of
 from minicrawl.crawl.progress import ProgressMeter
 from minicrawl.web.robots.rules import Rules
 from tests.crawl.coroutines import in_jumping_time, in_loop
-from tests.crawl.fakes import FakeWeb, Scene, crawl, html
+from tests.crawl.fakes import FakeWeb, Scene, crawl, html, intervals
 from tests.crawl.jumping_clock import NOON, FakeClock, Loop
 
 USUAL_S = 0.0005
@@ -194,12 +193,6 @@ def test_slower_answers_count_at_once_quicker_ones_by_half_and_quick_failures_no
     assert found == [1.0, 3.0, 2.0, 2.0, 8.0]
 
 
-def gaps(web: FakeWeb) -> list[float]:
-    """Return the times between the starts of all requests, robots.txt included."""
-    began = sorted(visit.began for visit in web.visits)
-    return [later - earlier for earlier, later in pairwise(began)]
-
-
 def web() -> FakeWeb:
     return FakeWeb({seed: html() for seed in SEEDS})
 
@@ -208,8 +201,8 @@ def test_requests_of_all_kinds_keep_the_rate(path: Path) -> None:
     fake = web()
     assert crawl(fake, path, *SEEDS, max_rate="2").reason is Reason.EMPTY
     assert len(fake.visits) == 2 * PAGES
-    assert min(gaps(fake)) >= 0.5 - 1e-6
-    assert max(gaps(fake)) <= 0.5 + 1.0
+    assert min(intervals(fake.visits)) >= 0.5 - 1e-6
+    assert max(intervals(fake.visits)) <= 0.5 + 1.0
 
 
 @pytest.mark.parametrize("step_s", [0.01, 0.03, 0.035, 0.1])
@@ -234,7 +227,7 @@ def test_bytes_keep_the_rate_on_average(path: Path) -> None:
     answer = html(body="x" * 1000)._replace(wire_bytes=1000)
     fake = FakeWeb(dict.fromkeys(SEEDS, answer))
     crawl(fake, path, *SEEDS, max_rate="1kB", concurrency=1)
-    assert sum(gaps(fake)) >= (PAGES - 2) * 1.0
+    assert sum(intervals(fake.visits)) >= (PAGES - 2) * 1.0
 
 
 def test_outside_its_hours_no_request_begins_and_progress_says_why(path: Path) -> None:
@@ -275,7 +268,7 @@ def test_an_adaptive_delay_follows_the_answers(
     answer = html()._replace(elapsed_s=elapsed_s)
     fake = FakeWeb({f"https://a.example/{n}": answer for n in range(6)})
     crawl(fake, path, *fake.answers, delay="auto", delay_factor=3, robots=False)
-    assert all(least_s <= gap_s <= most_s for gap_s in gaps(fake)[1:])
+    assert all(least_s <= gap_s <= most_s for gap_s in intervals(fake.visits)[1:])
 
 
 @in_jumping_time

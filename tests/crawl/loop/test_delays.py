@@ -10,9 +10,9 @@ from minicrawl.model import Failed, FetchResult, Want
 from minicrawl.states import State
 from minicrawl.store import tables
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, in_turn, moved, text
+from tests.crawl.fakes import FakeWeb, Scene, crawl, failed, html, in_turn, moved, text, waits
 from tests.crawl.jumping_clock import NOON
-from tests.crawl.loop.webs import FORBIDDING, A, B, gaps, star
+from tests.crawl.loop.webs import FORBIDDING, A, B, star
 
 
 def test_a_host_has_one_request_at_a_time_and_waits_exactly_the_delay(path: Path) -> None:
@@ -22,7 +22,7 @@ def test_a_host_has_one_request_at_a_time_and_waits_exactly_the_delay(path: Path
         robots_txt, *pages = visits = web.visits_of(origin)
         assert (robots_txt.url, robots_txt.request.want) == (f"{origin}/robots.txt", Want.TEXT)
         assert all(visit.request.want is Want.PAGE for visit in pages)
-        assert gaps(visits) == pytest.approx([2] * 9)
+        assert waits(visits) == pytest.approx([2] * 9)
     assert web.most_at_once == 2
 
 
@@ -53,7 +53,7 @@ def test_retry_after_is_kept(path: Path) -> None:
     throttled = failed(State.THROTTLED, retry_after="90")
     web = FakeWeb(star(A, 3) | {f"{A}/": in_turn(throttled, html("/0", "/1"))})
     run = crawl(web, path, f"{A}/", delay=1)
-    assert gaps(web.visits_of(A)) == [1, 90, 1, 1]
+    assert waits(web.visits_of(A)) == [1, 90, 1, 1]
     assert any(isinstance(event, Delayed) and event.url == f"{A}/" for event in run.events)
     assert set(run.states.values()) == {State.FETCHED}
 
@@ -71,7 +71,7 @@ def test_later_runs_keep_the_long_pause_that_a_host_asked_for(path: Path) -> Non
 def test_pauses_after_failures_double(path: Path) -> None:
     web = FakeWeb({f"{A}/": failed(State.THROTTLED)})
     crawl(web, path, f"{A}/")
-    assert gaps(web.visits_of(A))[1:] == [1, 2, 4, 8]
+    assert waits(web.visits_of(A))[1:] == [1, 2, 4, 8]
 
 
 def test_pages_of_a_host_that_is_down_are_settled_without_a_request(path: Path) -> None:

@@ -1,10 +1,8 @@
-"""Stars of pages, random links, and the gaps between requests to such webs."""
+"""Stars of pages, and random links."""
 
-from collections.abc import Iterable
-from itertools import pairwise
 from random import Random
 
-from tests.crawl.fakes import Answer, Visit, text, web_of
+from tests.crawl.fakes import Answer, text, web_of
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
 FORBIDDING = text("User-agent: *\nDisallow: /")
@@ -45,9 +43,3 @@ def reach(links: dict[str, list[str]]) -> set[str]:
             pages.add(url)
             waiting += links[url]
     return pages
-
-
-def gaps(visits: Iterable[Visit]) -> list[float]:
-    """Return the times from the end of each request to the start of the next."""
-    in_order = sorted(visits, key=lambda visit: visit.began)
-    return [after.began - before.ended for before, after in pairwise(in_order)]
