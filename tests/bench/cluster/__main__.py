@@ -27,14 +27,14 @@ def _numbers(_: click.Context, __: click.Parameter, text: str) -> list[int]:
 
 
 def _scale(folder: Path, scenes: list[Scene], cores: float, times: Times) -> Iterator[str]:
-    found = []
+    measured = []
     for pace in paces(folder, scenes, cores, times):
         click.echo(f"{pace.scene}: {pace.pages_a_second:,.0f} pages/s", err=True)
-        found.append(pace)
+        measured.append(pace)
     counted = f"{times.counted_s:g} s of a crawl {times.age_s:g} s old"
     yield f"Nodes limited to {cores:g} of a core each, {counted}."
     yield ""
-    yield from scaling_table(found, cores)
+    yield from scaling_table(measured, cores)
 
 
 @click.command()
@@ -70,7 +70,11 @@ def main(  # noqa: PLR0913, PLR0917 (each is an option of its own)
         folder = Path(name)
         for question in questions or _QUESTIONS:
             if question == "scale":
-                scenes = [Scene(n, s, h) for s, h, n in product(servers, shards, nodes)]
+                scenes = [
+                    scene
+                    for s, n in product(servers, nodes)
+                    for scene in (Scene(n, s, 1, apart=True), *(Scene(n, s, h) for h in shards))
+                ]
                 lines = _scale(folder, scenes, cores, Times(age, seconds))
             elif question == "move":
                 lines = moves(folder, int(float(pages)), int(float(kept)), count)

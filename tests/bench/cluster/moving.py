@@ -134,7 +134,7 @@ async def _moved(
         await SnapshotWriter(engine, MOVED, store, taken.snapshots).store(taken.entry)
         if archive is not None:
             await name_in_log(engine, MOVED, archive)
-        groups = await stack.enter_async_context(nodes(servers.url, folder, loaded, NODES))
+        groups = await stack.enter_async_context(nodes([servers.url] * NODES, folder, loaded))
         await _shared_out(engine, web)
         found = [await _move(engine, web) for _ in range(number)]
         memory = max(group.memory_bytes() for group in groups.values())

@@ -1,7 +1,7 @@
 """Nodes in processes of their own, each in a control group."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -17,13 +17,13 @@ _IDLE_CORES = 0.1
 
 @asynccontextmanager
 async def nodes(
-    url: str, folder: Path, loaded: Loaded, count: int
+    urls: Sequence[str], folder: Path, loaded: Loaded
 ) -> AsyncIterator[Mapping[str, ControlGroup]]:
-    """Start `count` nodes, without waiting for their shards; give their groups by name."""
-    names = [f"node-{number}" for number in range(1, count + 1)]
+    """Start a node for each URL, without waiting for their shards; give their groups by name."""
+    named = {f"node-{number}": url for number, url in enumerate(urls, 1)}
     with ExitStack() as stack:
-        groups = {name: stack.enter_context(control_group(name)) for name in names}
-        async with node_process.nodes(dict.fromkeys(names, url), folder, loaded) as started:
+        groups = {name: stack.enter_context(control_group(name)) for name in named}
+        async with node_process.nodes(named, folder, loaded) as started:
             for name, node in started.items():
                 groups[name].add(node.process.pid)
             yield groups

@@ -3,11 +3,16 @@
 The servers of the engine and of the web are not limited. The crawl is paused until all shards are
 in place, and for some seconds more, because shards of a young crawl exchange messages more often.
 Then the nodes are limited, the crawl resumes, and pages, processor time and messages are counted.
+
+A machine with few cores is slower the more processes it runs, whatever they do. So as many nodes
+are measured apart, too: at the same time and with the same servers, but each with a crawl of its
+own.
 """
 
 import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -19,14 +24,14 @@ from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.cluster.terms import start_or_join
 from tests.bench.cluster.groups import ControlGroup
 from tests.bench.cluster.nodes import nodes, settled
-from tests.bench.cluster.served import HostsServed, served_hosts
+from tests.bench.cluster.served import HOSTS, HostsServed, served_hosts
 from tests.bench.notes import head, row
 from tests.bench.processes import cpu_s_of
 from tests.cluster.logged_web import settings
 from tests.real.daemons import free_port
 
-FIRST_PAGES = 150
-"""Pages of each node that are not counted, while the crawl fetches the robots.txt of all hosts."""
+FIRST_PAGES = 2 * HOSTS
+"""Pages of each crawl that are not counted, while the crawl fetches the robots.txt of all hosts."""
 _POLL_S = 0.1
 _TRAFFIC = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
 
@@ -37,6 +42,15 @@ class Scene(NamedTuple):
     nodes: int
     servers: int
     shards: int  # 0 for as many as there are nodes
+    apart: bool = False  # True if each node has a crawl of its own, of one shard
+
+    @property
+    def crawls(self) -> int:
+        return self.nodes if self.apart else 1
+
+    @property
+    def shards_of_crawl(self) -> int:
+        return 1 if self.apart else self.shards or self.nodes
 
 
 class Moment(NamedTuple):
@@ -95,20 +109,29 @@ async def _measured(
 ) -> Pace:
     port = free_port("127.0.0.2")
     more = f"http_port: {port}"
+    loaded = settings(web.address, delay=0)
     async with (
         local_servers(folder / "servers", scene.servers, more=more) as servers,
-        opened(ClusterAccess(servers.url)) as engine,
+        AsyncExitStack() as crawls,
     ):
-        loaded = settings(web.address, delay=0)
-        await start_or_join(engine, loaded, web.seeds, scene.shards or scene.nodes)
-        await steering.pause(engine)
-        async with nodes(servers.url, folder, loaded, scene.nodes) as groups:
-            await settled(engine, groups)
+        engines = []
+        for number in range(scene.crawls):
+            access = ClusterAccess(servers.url, f"crawl-{number}")
+            engine = await crawls.enter_async_context(opened(access))
+            await start_or_join(engine, loaded, web.seeds, scene.shards_of_crawl)
+            await steering.pause(engine)
+            engines.append(engine)
+        urls = [f"{servers.url}/crawl-{number % scene.crawls}" for number in range(scene.nodes)]
+        async with nodes(urls, folder, loaded) as groups:
+            for number, engine in enumerate(engines):
+                names = list(groups)[number :: scene.crawls]
+                await settled(engine, {name: groups[name] for name in names})
             await asyncio.sleep(times.age_s)
             for group in groups.values():
                 group.limit(cores)
-            await steering.resume(engine)
-            while web.pages() < FIRST_PAGES * scene.nodes:
+            for engine in engines:
+                await steering.resume(engine)
+            while web.pages() < FIRST_PAGES * scene.crawls:
                 await asyncio.sleep(_POLL_S)
             began, before = _now(), _moment(web, groups, servers, port)
             await asyncio.sleep(times.counted_s)
@@ -142,29 +165,29 @@ def _traffic(host: str, port: int) -> dict[str, int]:
     return {name: int(found[name]) for name in _TRAFFIC}
 
 
-def scaling_table(found: Sequence[Pace], cores: float) -> Iterator[str]:
-    """Yield a row for each cluster. Linear growth starts at the smallest cluster of its kind."""
+def scaling_table(measured: Sequence[Pace], cores: float) -> Iterator[str]:
+    """Yield a row for each cluster, compared with as many nodes apart."""
     yield from head(
-        *("nodes", "shards", "servers", "pages/s", "of linear", "pages a CPU s of nodes"),
-        *("of linear", "of the cores that they may use", "messages a page", "KB a page"),
+        *("nodes", "shards", "servers", "pages/s", "of nodes apart", "pages a CPU s of nodes"),
+        *("of nodes apart", "of the cores that they may use", "messages a page", "KB a page"),
         *("CPU ms of servers a page", "MB a node"),
     )
-    for one in found:
-        scene, done = one.scene, one.done
-        first = next(other for other in found if other.scene[1:] == scene[1:])
-        more = scene.nodes / first.scene.nodes
-        used = done.nodes_cpu_s / (scene.nodes * cores * one.seconds)
+    apart = {pace.scene[:2]: pace for pace in measured if pace.scene.apart}
+    for pace in measured:
+        scene, done = pace.scene, pace.done
+        other = apart.get(scene[:2], pace)
+        used = done.nodes_cpu_s / (scene.nodes * cores * pace.seconds)
         yield row(
             str(scene.nodes),
-            str(scene.shards or scene.nodes),
+            "apart" if scene.apart else str(scene.shards_of_crawl),
             str(scene.servers),
-            f"{one.pages_a_second:,.0f}",
-            f"{one.pages_a_second / first.pages_a_second / more:.2f}",
-            f"{one.pages_a_cpu_second:,.0f}",
-            f"{one.pages_a_cpu_second / first.pages_a_cpu_second:.2f}",
+            f"{pace.pages_a_second:,.0f}",
+            f"{pace.pages_a_second / other.pages_a_second:.2f}",
+            f"{pace.pages_a_cpu_second:,.0f}",
+            f"{pace.pages_a_cpu_second / other.pages_a_cpu_second:.2f}",
             f"{used:.0%}",
             f"{done.messages / done.pages:.1f}",
             f"{done.bytes / done.pages / 1e3:.1f}",
             f"{done.servers_cpu_s / done.pages * 1e3:.2f}",
-            f"{one.memory_bytes / scene.nodes / 1e6:.0f}",
+            f"{pace.memory_bytes / scene.nodes / 1e6:.0f}",
         )
