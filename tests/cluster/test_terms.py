@@ -1,6 +1,5 @@
 """The terms of a crawl: the first request sets them, and a request with others is refused."""
 
-import asyncio
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,7 @@ import pytest
 
 from minicrawl import Loaded, Settings
 from minicrawl.cluster import shared_settings, steering
-from minicrawl.cluster.access import ClusterAccess
-from minicrawl.cluster.node.running import check_disk, run_node
+from minicrawl.cluster.node.running import check_disk
 from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts
 from minicrawl.cluster.shared_settings import TermsRecord, effective_settings
 from minicrawl.cluster.terms import FORMAT, seeds_of, start_or_join, state_of, wait_for_terms
@@ -233,13 +231,6 @@ def test_a_disk_without_room_for_a_shard_is_refused(tmp_path: Path) -> None:
     check_disk(tmp_path)
     with pytest.raises(UsageError, match=r"/proc .*--folder"):
         check_disk(Path("/proc"))  # never has free space
-
-
-async def test_a_node_that_reaches_no_server_leaves_no_folder(tmp_path: Path) -> None:
-    access, folder = ClusterAccess("nats://127.0.0.1:9", patience_s=0), tmp_path / "node"
-    with pytest.raises(UsageError, match="cannot be reached"):
-        await run_node("west", access, given(), folder, print, asyncio.Event())
-    assert not folder.exists()
 
 
 async def test_a_request_to_an_absent_node_names_the_present_ones(engine: FakeEngine) -> None:

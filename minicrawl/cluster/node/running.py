@@ -60,9 +60,9 @@ async def run_node(
 ) -> None:
     """Run a node until it is stopped. If there is no crawl yet, wait for one."""
     own_settings, workers = settings_of_node(loaded), workers_of_node(loaded)
-    async with opened(access) as engine:
-        with _locked(folder):
-            check_disk(folder)
+    with _locked(folder):
+        check_disk(folder)
+        async with opened(access) as engine:
             for caution in cautions(await engine.server_facts()):
                 emit(caution)
             waiting = (
