@@ -1,4 +1,4 @@
-"""`minicrawl mcp`."""
+"""`minicrawl mcp`: serves the tools of a store to agents."""
 
 from contextlib import suppress
 from functools import partial

@@ -286,16 +286,19 @@ class WarcFiles:
         while self._first.open_path(first - 1).exists():
             first -= 1
         for each in range(first, number):
-            begin, end = place_at(each, 0), place_at(each + 1, 0)
-            with disk_errors(self._folder):
-                if self._captures.has_lines(begin, end):
-                    index = self._folder / f"{self._first.prefix}-{each:05}.cdxj"
-                    draft = index.with_name(f"{index.name}.draft")
-                    with draft.open("w", encoding="utf-8") as file:
-                        file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
-                    put_in_place(draft, index)  # a complete file must not lack its index
-                self._first.open_path(each).rename(self._first.path(each))
-                sync(self._folder)
+            self._complete(each)
+
+    def _complete(self, number: int) -> None:
+        begin, end = place_at(number, 0), place_at(number + 1, 0)
+        with disk_errors(self._folder):
+            if self._captures.has_lines(begin, end):
+                index = self._folder / f"{self._first.prefix}-{number:05}.cdxj"
+                draft = index.with_name(f"{index.name}.draft")
+                with draft.open("w", encoding="utf-8") as file:
+                    file.writelines(f"{line}\n" for line in self._captures.lines(begin, end))
+                put_in_place(draft, index)  # a complete file must not lack its index
+            self._first.open_path(number).rename(self._first.path(number))
+            sync(self._folder)
 
     def _writer_at(self, place: int) -> WarcWriter:
         self._unwritten.clear()

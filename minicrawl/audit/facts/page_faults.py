@@ -173,22 +173,22 @@ def without_unseen(markup: str) -> str:
 def placed_faults(visible: str, url: str) -> Iterator[tuple[str, int]]:
     """Yield name and place of each fault of links, controls, frames, images, headings and ids."""
     for anchor in _ANCHOR.finditer(visible):
-        at, tag, inside = anchor.start(), anchor["attributes"], anchor["inside"]
+        at, opening, inside = anchor.start(), anchor["attributes"], anchor["inside"]
         text = _TAGS.sub(" ", inside) if "<" in inside else inside
         text = " ".join(unescaped(text).split())
         is_link = anchor["tag"].lower() == "a"
-        written = href(tag)
+        written = href(opening)
         target = unescaped(written or "").strip()
         is_closed = visible.startswith("</", anchor.end())  # not by the start of another one
         is_empty = is_closed and not text and (written is not None or not is_link)
-        if is_empty and not _NAMED.search(tag) and not _NAMED.search(inside):
+        if is_empty and not _NAMED.search(opening) and not _NAMED.search(inside):
             yield "nameless", at
-        if is_link and written is None and "onclick" in tag.lower():
+        if is_link and written is None and "onclick" in opening.lower():
             yield "script_links", at
         elif is_link and (fault := _fault_of_target(target, url)):
             yield fault, at
         is_vague = is_link and target and text.lower().strip(" .…>»→") in _VAGUE
-        if is_vague and not _NAMED.search(tag):
+        if is_vague and not _NAMED.search(opening):
             yield "vague_links", at
     yield from _faults_of_tags(visible)
 

@@ -38,7 +38,7 @@ async def replay(
 ) -> tuple[int, int]:
     """Call `read` with all entries after `after`, up to `until`; return the last, and their size.
 
-    Raises Overtaken if the writer has removed some of them.
+    Skips empty entries, which no node writes. Raises Overtaken if the writer has removed some.
     """
     last, size = after, 0
     try:
