@@ -234,23 +234,23 @@ def served(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
-def test_stores_in_files_are_gathered(hand: HandCluster, tmp_path: Path, capsys: Captured) -> None:
-    hand.commit()
+@pytest.mark.slow
+@pytest.mark.usefixtures("served")
+def test_a_cluster_is_gathered_into_a_file_that_is_never_overwritten(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    def gather_into(store: Path) -> tuple[str | Path, ...]:
+        return "cluster", "gather", store, "--cluster", CLUSTER
+
     store, other = tmp_path / "all.db", tmp_path / "other.db"
-    out = printed(capsys, "cluster", "gather", store, *hand.paths)
+    out = printed(capsys, *gather_into(store))
     assert "none missing" in out
     assert "waited in outboxes" in out
     assert printed(capsys, "check", "--store", store).startswith("ok: file")
-    found = as_json(capsys, "cluster", "gather", other, *hand.paths)
-    assert found["store"] == str(other)
-    assert (found["pages"], found["shards"], found["ahead"]) == (6, 3, [])
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("served")
-def test_a_cluster_is_gathered_into_a_file(tmp_path: Path, capsys: Captured) -> None:
-    command = ("cluster", "gather", tmp_path / "all.db", "--cluster", CLUSTER)
-    assert as_json(capsys, *command)["pages"] == 6
+    assert f"{store} exists" in refusal(capsys, *gather_into(store))
+    row = as_json(capsys, *gather_into(other))
+    assert row["store"] == str(other)
+    assert (row["pages"], row["shards"], row["ahead"]) == (6, 3, [])
 
 
 @pytest.mark.usefixtures("served")

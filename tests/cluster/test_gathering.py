@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from minicrawl import State
-from minicrawl.cluster.gathering.gather import Gathered
-from minicrawl.cluster.gathering.kept_store import gather_stores
-from minicrawl.errors import StoreError, UsageError
+from minicrawl.cluster.gathering.gather import Gathered, gather
+from minicrawl.errors import StoreError
 from minicrawl.frontier.importance import cash_flow
 from minicrawl.opic.importance.cash_flow import Refinement
 from minicrawl.opic.ledger.money import UNIT
@@ -44,7 +43,7 @@ def gathered(hand: HandCluster) -> Iterator[tuple[Gathered, Snapshot]]:
     """Gather the stores, and give what was found and the new store, which must be intact."""
     hand.commit()
     into = hand.folder / "all.db"
-    found = gather_stores(hand.paths, into)
+    found = gather(hand.paths, into)
     assert list(audit(into).wrong) == []
     with snapshot(into) as seen:
         yield found, seen
@@ -304,8 +303,7 @@ def test_posted_atoms_that_were_never_sent_are_an_error(hand: HandCluster, tmp_p
         sum(one.atoms for one in sent.transfers) + sent.to_pot for sent in (more, batch)
     )
     with pytest.raises(StoreError, match=rf"{wrong}\b.* {right}\b"):
-        gather_stores(hand.paths, tmp_path / "all.db")
-    assert not (tmp_path / "all.db").exists()
+        gather(hand.paths, tmp_path / "all.db")
 
 
 @pytest.mark.parametrize("atoms", [-1, 1])
@@ -320,8 +318,7 @@ def test_cash_that_no_shard_has_is_an_error(atoms: int, hand: HandCluster, tmp_p
     hand.commit()
     sender.checkpoint()
     with pytest.raises(StoreError, match="of cash missing over all shards"):
-        gather_stores(hand.paths, tmp_path / "all.db")
-    assert not (tmp_path / "all.db").exists()
+        gather(hand.paths, tmp_path / "all.db")
 
 
 def test_a_url_that_two_shards_own_is_an_error(tmp_path: Path) -> None:
@@ -333,29 +330,4 @@ def test_a_url_that_two_shards_own_is_an_error(tmp_path: Path) -> None:
             shard.seeds([url])
         hand.commit()
         with pytest.raises(StoreError, match=r"s0\.example"):
-            gather_stores(hand.paths, tmp_path / "all.db")
-
-
-@pytest.mark.parametrize(
-    ("shards", "why"), [((0, 2), "1 shard of 3 missing: 1;"), ((0, 0), "shard 0")]
-)
-def test_stores_that_are_not_one_of_each_shard_are_refused(
-    shards: tuple[int, int], why: str, hand: HandCluster, tmp_path: Path
-) -> None:
-    hand.commit()
-    with pytest.raises(UsageError, match=why):
-        gather_stores([hand.paths[shard] for shard in shards], tmp_path / "all.db")
-
-
-def test_a_store_of_a_whole_crawl_is_refused(tmp_path: Path) -> None:
-    with closing(HandCrawl(tmp_path / "one.db")) as crawl:
-        crawl.seeds(SITES)
-    with pytest.raises(UsageError, match="store of a whole crawl"):
-        gather_stores([tmp_path / "one.db"], tmp_path / "all.db")
-
-
-def test_no_store_is_overwritten(hand: HandCluster, tmp_path: Path) -> None:
-    hand.commit()
-    (tmp_path / "all.db").touch()
-    with pytest.raises(UsageError, match=r"all\.db exists"):
-        gather_stores(hand.paths, tmp_path / "all.db")
+            gather(hand.paths, tmp_path / "all.db")

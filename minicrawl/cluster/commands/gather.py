@@ -8,7 +8,6 @@ from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,7 +19,7 @@ from minicrawl.cli.store_options import json_option
 from minicrawl.cluster.access import access_of, opened
 from minicrawl.cluster.commands.nodes import with_engine
 from minicrawl.cluster.gathering.gather import Gathered
-from minicrawl.cluster.gathering.kept_store import gather_cluster, gather_stores, kept_store
+from minicrawl.cluster.gathering.kept_store import gather_cluster, kept_store
 from minicrawl.cluster.gathering.resharding import name_of_continuation, reshard as dealt_anew
 from minicrawl.config import Settings
 from minicrawl.opic.ledger.channels import MOST_SHARDS
@@ -33,26 +32,22 @@ _DIGEST_BYTES = 8
 
 @click.command(cls=CommandWithSettings)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.argument("stores", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option
 @settings_options("cluster", "insecure", "dedupe-with")
-def gather(file: Path, stores: tuple[Path, ...], settings: Settings, as_json: bool) -> None:
+def gather(file: Path, settings: Settings, as_json: bool) -> None:
     """Gather all shards of a crawl into one store, FILE.
 
-    With --cluster, the shards are restored from the servers, without disturbing a node; otherwise,
-    name the files of all shards as STORES. All commands work on FILE, which has the pages of all
-    shards, the cash in transit to them, and their kept responses. If cash is missing, FILE is not
-    written, and the error says where. With --dedupe-with, web archives that are exported from FILE
-    refer to the bodies of earlier ones.
+    The shards are restored from the servers, without disturbing a node. All commands work on FILE,
+    which has the pages of all shards, the cash in transit to them, and their kept responses. If
+    cash is missing, FILE is not written, and the error says where. With --dedupe-with, web archives
+    that are exported from FILE refer to the bodies of earlier ones.
     """
     with progress("gather") as report:
-        more: Any = {"earlier": settings.storing.dedupe_with, "emit": warn}
-        if stores:
-            made = gather_stores(stores, file, report, **more)
-        else:
-            made = with_engine(
-                settings, lambda engine: gather_cluster(engine, file, report, **more)
-            )
+        earlier = settings.storing.dedupe_with
+        made = with_engine(
+            settings,
+            lambda engine: gather_cluster(engine, file, report, earlier=earlier, emit=warn),
+        )
     _warn_of_ages(made)
     if as_json:
         show_json(made)

@@ -1,6 +1,6 @@
 """The whole merge: audits and loads all shards, and writes the gathered store."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,15 +59,14 @@ def gather(
     into: Path,
     progress: Progress = unreported,
     *,
-    absent: Collection[int] = (),
     converges: bool = True,
 ) -> Gathered:
-    """Merge the stores of all shards of a crawl, except `absent` ones that have not begun.
+    """Merge the stores of all shards of a crawl that have begun.
 
     Unless `converges` is false, ranks converge at the end, as in a crawl. Callers remove an `into`
     that was left incomplete.
     """
-    with opened(paths, absent) as stores, closing(StoreWriter.open(into)) as out:
+    with opened(paths) as stores, closing(StoreWriter.open(into)) as out:
         terms = of_whole_crawl(stores[0].terms)
         with drafting_store(out):
             out.agree(terms)

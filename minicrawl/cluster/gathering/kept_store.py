@@ -23,7 +23,6 @@ from minicrawl.archive.warc.earlier import read_earlier
 from minicrawl.cluster.engine import ClusterEngine, ignore
 from minicrawl.cluster.gathering.gather import Gathered, gather
 from minicrawl.cluster.gathering.marks import in_use, mark_of, unread
-from minicrawl.cluster.gathering.shard_stores import opened
 from minicrawl.cluster.replica.kept_pages import restore_pages
 from minicrawl.cluster.replica.restoring import find_end, restore
 from minicrawl.cluster.terms import last_told, refuse_other_version, state_of, terms_of
@@ -77,21 +76,6 @@ async def gather_cluster(
         _, ends = await _ends(engine)
         made = await _gathered(engine, ends, draft, part(progress, 0, _MADE), converges=converges)
         await fetch_archives(engine, draft, archive_folder(draft), part(progress, _MADE, 1))
-    return replace(made, store=into)
-
-
-def gather_stores(
-    paths: Sequence[Path],
-    into: Path,
-    progress: Progress = unreported,
-    *,
-    earlier: Path | None = None,
-    emit: Callable[[str], None] = ignore,
-) -> Gathered:
-    """Gather the stores of all shards into one, including the archives beside them."""
-    with _drafted(into, earlier, emit) as draft:
-        made = gather(paths, draft, part(progress, 0, _MADE))
-        _join_archives(paths, draft, part(progress, _MADE, 1))
     return replace(made, store=into)
 
 
@@ -173,9 +157,8 @@ async def _gathered(
         begun = [path for path in paths if is_begun(path)]
         if not begun:
             raise UsageError("the crawl of this cluster has no pages yet: no node has begun it")
-        absent = [shard for shard, path in enumerate(paths) if path not in begun]
         making = part(progress, _RESTORED, 1)
-        return await to_thread(gather, begun, into, making, absent=absent, converges=converges)
+        return await to_thread(gather, begun, into, making, converges=converges)
 
 
 def _remove_older(folder: Path, store: Path) -> None:
@@ -218,21 +201,12 @@ async def fetch_archives(
                     _, begins_in = await restore_pages(engine, shard, folder, first, end)
                     await to_thread(_join, archive, shard, folder, end, begins_in)
             progress(count / len(ends))
-        await to_thread(_note_archive_end, store, archive.end)
+        with closing(StoreWriter.open(store)) as out:
+            counters = tables.counters(out.connection) | {tables.ARCHIVE_END: archive.end}
+            out.commit(Batch(counters=counters))
 
 
-def _join_archives(paths: Sequence[Path], store: Path, progress: Progress) -> None:
-    """Join the archives beside the stores of the shards, for a store gathered from these."""
-    if not (ends := _absent_archives(store)):
-        return
-    with opened(paths) as shards, closing(JoinedArchive(archive_folder(store))) as archive:
-        for count, (shard, end) in enumerate(ends.items(), 1):
-            _join(archive, shard, archive_folder(shards[shard].path), end)
-            progress(count / len(ends))
-        _note_archive_end(store, archive.end)
-
-
-def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, note: int = 0) -> None:
+def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, note: int) -> None:
     """Copy the pages of a shard up to `end`, which its store counts."""
     with closing(Segments(folder)) as segments:
         if segments.end < end:
@@ -241,9 +215,3 @@ def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, note: int 
                 f"counts those up to {shown(end)}"
             )
         archive.add(str(shard), segments, end, note)
-
-
-def _note_archive_end(store: Path, end: int) -> None:
-    with closing(StoreWriter.open(store)) as out:
-        counters = tables.counters(out.connection) | {tables.ARCHIVE_END: end}
-        out.commit(Batch(counters=counters))

@@ -1,7 +1,5 @@
 """The stores of all shards of one crawl, open for reading, their cash, and its audit.
 
-Each shard is there once, and all were begun on the same terms.
-
 Laws: a batch in the sender's log that the receiver's channel does not count is under way. On each
 channel the receiver has posted the first batches that were sent, and no others. Stores are copied
 one after another, so the receiver's copy may have batches that the older copy of the sender
@@ -9,7 +7,7 @@ lacks: they are *ahead*. That is no loss, but both copies have this cash: it is 
 common pot.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from operator import attrgetter
@@ -20,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minicrawl.cluster.gathering.common_pages import Hosts, Numbers
-from minicrawl.errors import DamagedStore, UsageError
+from minicrawl.errors import DamagedStore
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.opic.ledger.channels import Channels
 from minicrawl.opic.ledger.ledger import FOREIGN, READ
@@ -49,39 +47,16 @@ class ShardStore(NamedTuple):
 
 
 @contextmanager
-def opened(paths: Sequence[Path], absent: Collection[int] = ()) -> Iterator[list[ShardStore]]:
-    """Open the stores, sorted by shard. Shards in `absent` have not begun and have no store."""
+def opened(paths: Sequence[Path]) -> Iterator[list[ShardStore]]:
+    """Open the stores of shards of one crawl."""
     with ExitStack() as stack:
         stores: list[ShardStore] = []
         for path in paths:
             connection = stack.enter_context(reading(path))
             with reporting_damage(path):
-                terms = tables.terms(connection)
-            if terms is None or terms.shards == 1:
-                raise UsageError(f"{path} is the store of a whole crawl, not of a shard")
+                terms = tables.terms(connection) or StoreTerms()
             stores.append(ShardStore(path, connection, terms))
-        if not stores:
-            raise UsageError("no stores of shards to gather")
-        first, known = stores[0], dict[int, ShardStore]()
-        for store in stores:
-            if (other := known.setdefault(store.number, store)) is not store:
-                raise UsageError(f"{other.path} and {store.path} are both shard {store.number}")
-            if store.terms.shards != first.terms.shards:
-                raise UsageError(
-                    f"{first.path} is one of {first.terms.shards} shards, "
-                    f"{store.path} one of {store.terms.shards}: they are of different crawls"
-                )
-            if of_whole_crawl(store.terms) != of_whole_crawl(first.terms):
-                raise UsageError(
-                    f"{first.path} and {store.path} were started on different terms: "
-                    "they are of different crawls"
-                )
-        shards = first.terms.shards
-        if missing := sorted(set(range(shards)) - known.keys() - set(absent)):
-            named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if missing[_NAMED:] else "")
-            count = counted(len(missing), "shard")
-            raise UsageError(f"{count} of {shards} missing: {named}; name the stores of all shards")
-        yield [store for _, store in sorted(known.items())]
+        yield stores
 
 
 def of_whole_crawl(terms: StoreTerms) -> StoreTerms:
