@@ -6,7 +6,8 @@ Then the nodes are limited, the crawl resumes, and pages, processor time and mes
 
 A machine with few cores is slower the more processes it runs, whatever they do. So as many nodes
 are measured apart, too: at the same time and with the same servers, but each with a crawl of its
-own.
+own share of the hosts. A host answers one request at a time, so a node that has fewer hosts than
+another waits for them; in both measurements a node has the same number.
 """
 
 import asyncio
@@ -31,7 +32,7 @@ from tests.cluster.logged_web import settings
 from tests.real.daemons import free_port
 
 FIRST_PAGES = 2 * HOSTS
-"""Pages of each crawl that are not counted, while the crawl fetches the robots.txt of all hosts."""
+"""Pages that are not counted, while the robots.txt of all hosts are fetched."""
 _POLL_S = 0.1
 _TRAFFIC = ("in_msgs", "out_msgs", "in_bytes", "out_bytes")
 
@@ -118,7 +119,8 @@ async def _measured(
         for number in range(scene.crawls):
             access = ClusterAccess(servers.url, f"crawl-{number}")
             engine = await crawls.enter_async_context(opened(access))
-            await start_or_join(engine, loaded, web.seeds, scene.shards_of_crawl)
+            seeds = web.seeds[number :: scene.crawls]
+            await start_or_join(engine, loaded, seeds, scene.shards_of_crawl)
             await steering.pause(engine)
             engines.append(engine)
         urls = [f"{servers.url}/crawl-{number % scene.crawls}" for number in range(scene.nodes)]
@@ -131,7 +133,7 @@ async def _measured(
                 group.limit(cores)
             for engine in engines:
                 await steering.resume(engine)
-            while web.pages() < FIRST_PAGES * scene.crawls:
+            while web.pages() < FIRST_PAGES:
                 await asyncio.sleep(_POLL_S)
             began, before = _now(), _moment(web, groups, servers, port)
             await asyncio.sleep(times.counted_s)
