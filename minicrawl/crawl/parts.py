@@ -24,6 +24,7 @@ from minicrawl.crawl.shards import WHOLE
 from minicrawl.crawl.start.waiting_again import reopen
 from minicrawl.crawl.turns.listed_pages import ListedPages
 from minicrawl.crawl.turns.turn_ends import TurnEnds
+from minicrawl.memory.allocator import return_free_memory
 from minicrawl.opic.ledger.ledger import Plan
 from minicrawl.opic.ledger.money import UNIT
 from minicrawl.ports import Clock, WebAccess
@@ -134,3 +135,5 @@ class CrawlParts:
                 # Another process may have contacted it until then.
                 host.delay_next(recorder.shard.others_asked_until)
         self.settler.finish_loading()
+        # 243 MB become 235 after 5 million pages were loaded.
+        return_free_memory()

@@ -1,4 +1,4 @@
-"""Settings of glibc's allocator for a process with large arrays.
+"""glibc's allocator in a process with large arrays.
 
 glibc adapts to freed memory: after a while it takes large arrays from the heap that all small
 objects share. Arrays that grow and move leave holes there, in the end a third of all memory, and
@@ -27,3 +27,10 @@ def mmap_large_arrays(large: int = _LARGE) -> None:
         mallopt(_ARENA_MAX, 1)
         mallopt(_TRIM_THRESHOLD, max(_FREE_AT_MOST, 4 * large))
         mallopt(_TOP_PAD, _TAKEN_AT_ONCE)
+
+
+def return_free_memory() -> None:
+    """Return free memory to the system, after work that took more than what follows will."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)

@@ -46,7 +46,7 @@ from minicrawl.crawl.settle.settler import Settler
 from minicrawl.crawl.start.opening import plant
 from minicrawl.crawl.turns.turn import Turn
 from minicrawl.frontier.loading import load_frontier
-from minicrawl.memory.allocator import LARGER_THAN_LINKS, mmap_large_arrays
+from minicrawl.memory.allocator import LARGER_THAN_LINKS, mmap_large_arrays, return_free_memory
 from minicrawl.memory.garbage_collector import GC_THRESHOLDS
 from minicrawl.model import ParsedPage, Response
 from minicrawl.opic.ledger.books import StepKind
@@ -122,6 +122,7 @@ class Bench:
         for pages, contents in recorder.pages.contents():
             self._settler.load_contents(pages, contents)
         self._settler.finish_loading()
+        return_free_memory()  # as `CrawlParts.restore` does
         self.settled_s = array("f")
         self.turns, self.turned_s = 0, 0.0
 
