@@ -6,7 +6,7 @@ is made.
 
 born      pages that have no row yet: those from `saved` on
 turned    pages that had a turn: anything in their row may have changed. Their pasts (history,
-          time and measures) are noted with each change, because looking them all up at once
+          time and measures) are noted with each turn, because looking them all up at once
           would stall the crawl
 paid      pages of which only cash and in-links changed; most pages
 gained    in-links of a page since its row was written
@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.model import PageId
 from minicrawl.opic.windows.window import Past
 from minicrawl.store.records import PaidRow
 
@@ -33,8 +34,7 @@ class Changes:
     def __init__(self, saved: int = 0) -> None:
         """`saved` is the number of pages that have a row."""
         self.saved = saved
-        self.turned: dict[int, Past] = {}
-        """Pages that had a turn, with their new pasts."""
+        self.turned = Turns()
         self.linked, self.unlinked, self.paid = array("I"), array("I"), array("I")
         """Pages that received a link and cash, that lost a link, and that received cash."""
 
@@ -50,6 +50,46 @@ class Changes:
         pages = np.concatenate(columns)
         gained = np.repeat(np.array([1, -1, 0], dtype=np.int8), list(map(len, columns)))
         return CutChanges(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
+
+
+class Turns:
+    """Pages that had turns, and the past of each after its last one.
+
+    They are columns, because a page of the web may refuse a hundred links: in a dictionary, each of
+    them would take 200 bytes until the next checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self._pages = array("I")
+        self._histories, self._times = array("q"), array("q")
+        self.measures: dict[int, bytes] = {}
+        """Packed measures of the pages that have some."""
+
+    def __len__(self) -> int:
+        return len(self._pages)
+
+    def note(self, page: PageId, past: Past) -> None:
+        """Note the past of a page after a turn."""
+        history, time, measures = past
+        self._pages.append(page)
+        self._histories.append(history)
+        self._times.append(time)
+        if measures is not None:
+            self.measures[page] = measures
+        elif self.measures:
+            self.measures.pop(page, None)
+
+    def before(self, end: PageId) -> Numbers:
+        """Return the pages with smaller numbers, ascending."""
+        pages = np.array(self._pages, dtype=np.int64)
+        return np.unique(pages[pages < end])
+
+    @cached_property
+    def latest(self) -> tuple[Numbers, Numbers, Numbers]:
+        """All pages, ascending, with the history and time of each; no turn may follow."""
+        pages, places = np.unique(np.array(self._pages, dtype=np.int64)[::-1], return_index=True)
+        places = len(self) - 1 - places
+        return pages, np.array(self._histories)[places], np.array(self._times)[places]
 
 
 class CutChanges:
@@ -76,12 +116,12 @@ class CutChanges:
         places = np.minimum(np.searchsorted(mine, pages), len(mine) - 1)
         return np.where(mine[places] == pages, gains[places], 0)
 
-    def paid(self, saved: int, turned: Numbers, at_once: int) -> Iterator[PaidRow]:
-        """Yield the rows of pages that were paid, but are neither new nor `turned`."""
+    def paid(self, saved: int, turned: Numbers, at_once: int) -> Iterator[Iterator[PaidRow]]:
+        """Yield the rows of pages that were paid, but are neither new nor `turned`, in blocks."""
         pages, gained, keys = self._once
         stay = (pages < saved) & ~np.isin(pages, turned, assume_unique=True)
         for start in range(0, len(stay), at_once):
             block = slice(start, start + at_once)
             columns = (keys, gained, pages)
             values = (column[block][stay[block]].tolist() for column in columns)
-            yield from zip(*values, strict=True)
+            yield zip(*values, strict=True)

@@ -5,18 +5,17 @@ The crawl stands still while columns are copied, so the store's thread does all 
 Law: the rows can be iterated again, because a full disk may take two attempts.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.changes import CutChanges, Numbers
+from minicrawl.frontier.changes import CutChanges, Numbers, Turns
 from minicrawl.frontier.page_table import Frontier
-from minicrawl.opic.windows.window import Past
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow
 
 _ROWS_AT_ONCE = 1 << 14
@@ -30,8 +29,7 @@ def cut_checkpoint(frontier: Frontier, at_once: int = _ROWS_AT_ONCE) -> Checkpoi
     """
     changes = frontier.take_changes()
     cut = changes.cut(frontier.ledger.key)
-    pages = np.fromiter(changes.turned, dtype=np.int64, count=len(changes.turned))
-    turned = np.sort(pages[pages < changes.saved])
+    turned = changes.turned.before(changes.saved)
     turned_rows = _rows_of_turned(frontier, changes.turned, turned)
     born_rows = _rows_of_born(frontier, changes.turned, changes.saved)
     frontier.spendings.cut(len(frontier))
@@ -51,12 +49,12 @@ def cut_checkpoint(frontier: Frontier, at_once: int = _ROWS_AT_ONCE) -> Checkpoi
 
 @dataclass(frozen=True, slots=True)
 class Rows(Iterable[Row], Generic[Row]):
-    """Iterable that recreates its rows for each iteration."""
+    """Iterable that recreates its rows, block by block, for each iteration."""
 
-    make: Callable[[], Iterator[Row]]
+    make_blocks: Callable[[], Iterator[Iterator[Row]]]
 
     def __iter__(self) -> Iterator[Row]:
-        return self.make()
+        return chain.from_iterable(self.make_blocks())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,45 +67,41 @@ class Columns:
     history: Numbers
     g_time: Numbers
     spent: NDArray[np.int64]
-    measures: Mapping[int, bytes | None]
+    measures: Mapping[int, bytes]
 
-    def rows(self, cut: CutChanges, at_once: int) -> Iterator[FrontierRow]:
+    def blocks(self, cut: CutChanges, at_once: int) -> Iterator[Iterator[FrontierRow]]:
         """Yield the rows, with the in-links that the pages gained."""
         inlinks = cut.gained(self.pages)
-        columns = (self.state, self.key, self.history, self.g_time, inlinks, self.spent)
+        columns = (self.pages, self.state, self.key, self.history, self.g_time, inlinks, self.spent)
         for start in range(0, len(self.pages), at_once):
-            block = slice(start, start + at_once)
-            pages = self.pages[block].tolist()
-            values = (column[block].tolist() for column in columns)
-            measures = map(self.measures.get, pages)
-            yield from map(FrontierRow._make, zip(pages, *values, measures, strict=True))
+            values = [column[start : start + at_once].tolist() for column in columns]
+            yield map(FrontierRow, *values, map(self.measures.get, values[0]))
 
 
-MakeRows = Callable[[CutChanges, int], Iterator[FrontierRow]]
+MakeBlocks = Callable[[CutChanges, int], Iterator[Iterator[FrontierRow]]]
 """Yields rows, that many at once, with the in-links that their pages gained."""
 
 
-def _rows_of_born(frontier: Frontier, pasts: Mapping[int, Past], first: int) -> MakeRows:
+def _rows_of_born(frontier: Frontier, turns: Turns, first: int) -> MakeBlocks:
     """Copy the columns of the pages from `first` on, which have no row yet.
 
-    `pasts` has the past of each page that had a turn. Most were never read, so only their birth is
-    stored. Only the copied columns take memory, not the rows of a large web.
+    Most were never read, so only their birth is stored. Only the copied columns take memory, not
+    the rows of a large web.
     """
     state, spent = frontier.states()[first:].copy(), frontier.spendings.newest
     key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[first:].copy()
     births = frontier.window.births(first, len(frontier))
 
-    def rows(cut: CutChanges, at_once: int) -> Iterator[FrontierRow]:
-        times, turned = births.by_page(), sorted(pasts)
+    def blocks(cut: CutChanges, at_once: int) -> Iterator[Iterator[FrontierRow]]:
+        times, (turned, histories, times_of_turns) = births.by_page(), turns.latest
         for start in range(0, len(state), at_once):
             block, begin = slice(start, start + at_once), first + start
             g_time = times[block].copy()
             history, spent_at = np.zeros((2, len(g_time)), dtype=np.int64)
-            measures = dict[int, bytes | None]()
-            for page in turned[bisect_left(turned, begin) : bisect_left(turned, begin + at_once)]:
-                place = page - begin
-                history[place], g_time[place], measures[page] = pasts[page]
-                spent_at[place] = spent.get(page, 0)
+            read = slice(*np.searchsorted(turned, (begin, begin + len(g_time))))
+            places = turned[read] - begin
+            history[places], g_time[places] = histories[read], times_of_turns[read]
+            spent_at[places] = [spent.get(page, 0) for page in turned[read].tolist()]
             columns = Columns(
                 pages=np.arange(begin, begin + len(g_time)),
                 state=state[block],
@@ -115,30 +109,30 @@ def _rows_of_born(frontier: Frontier, pasts: Mapping[int, Past], first: int) -> 
                 history=history,
                 g_time=g_time,
                 spent=spent_at,
-                measures=measures,
+                measures=turns.measures,
             )
-            yield from columns.rows(cut, at_once)
+            yield from columns.blocks(cut, at_once)
 
-    return rows
+    return blocks
 
 
-def _rows_of_turned(frontier: Frontier, pasts: Mapping[int, Past], turned: Numbers) -> MakeRows:
+def _rows_of_turned(frontier: Frontier, turns: Turns, turned: Numbers) -> MakeBlocks:
     """Copy what may change of these pages, which have a row; the rest is looked up later."""
     state, spent = frontier.states()[turned], frontier.spendings.newest
     key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[turned]
 
-    def rows(cut: CutChanges, at_once: int) -> Iterator[FrontierRow]:
-        pages = turned.tolist()
-        columns = [pasts[page] for page in pages]
-        histories, times, measures = zip(*columns, strict=True) if columns else ((), (), ())
+    def blocks(cut: CutChanges, at_once: int) -> Iterator[Iterator[FrontierRow]]:
+        pages, histories, times = turns.latest
+        places = np.searchsorted(pages, turned)
+        last_steps = [spent.get(page, UNCHANGED) for page in turned.tolist()]
         return Columns(
             pages=turned,
             state=state,
             key=key,
-            history=np.array(histories, dtype=np.int64),
-            g_time=np.array(times, dtype=np.int64),
-            spent=np.array([spent.get(page, UNCHANGED) for page in pages], dtype=np.int64),
-            measures=dict(zip(pages, measures, strict=True)),
-        ).rows(cut, at_once)
+            history=histories[places],
+            g_time=times[places],
+            spent=np.array(last_steps, dtype=np.int64),
+            measures=turns.measures,
+        ).blocks(cut, at_once)
 
-    return rows
+    return blocks

@@ -225,13 +225,14 @@ class Frontier:
         """Note the rows changed by the plans; the page's own links are noted already."""
         changes, past, links = self._changes, self.window.past, step.spending.links
         for plan in plans:
-            changes.turned[plan.page] = past(plan.page)
+            changes.turned.note(plan.page, past(plan.page))
             if plan.links is not links or not self.terms.links:
                 changes.paid.extend(plan.links)
             if plan.extras:
                 changes.paid.extend([page for page, _ in plan.extras])
         if step.kind in _OF_NEWBORN:
-            changes.turned.update(zip(links, map(past, links), strict=True))
+            for page in links:
+                changes.turned.note(page, past(page))
 
     def _apply_shard_step(self, step: Step) -> None:
         """Apply a step about foreign pages, or about cash sent to or received from other shards."""
@@ -266,7 +267,7 @@ class Frontier:
                     self._changes.unlinked.extend(self.spendings.of(page).links)
                 self.spendings[page] = 0
             self._change_state(page, State.UNREAD)
-            self._changes.turned[page] = self.window.past(page)
+            self._changes.turned.note(page, self.window.past(page))
 
     def _close_newborn(self, pages: Sequence[PageId], state: int) -> None:
         self.counts[State.UNREAD] -= len(pages)

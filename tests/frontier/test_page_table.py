@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from minicrawl.frontier.changes import Turns
 from minicrawl.frontier.checkpoints import cut_checkpoint
 from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.page_table import Frontier
@@ -105,6 +106,15 @@ def test_a_checkpoint_has_exactly_the_rows_that_changed(crawl: HandCrawl) -> Non
         (1, State.FETCHED, 0),
     ]
     assert list(saved.paid) == [(keys[2], 2, 2)]
+
+
+def test_the_past_after_the_last_of_several_turns_counts() -> None:
+    turns = Turns()
+    for page, past in ((7, (10, 1, b"a")), (3, (20, 2, None)), (7, (30, 4, None))):
+        turns.note(page, past)
+    assert turns.before(7).tolist() == [3]
+    assert [column.tolist() for column in turns.latest] == [[3, 7], [20, 30], [2, 4]]
+    assert turns.measures == {}
 
 
 def test_each_kind_of_change_brings_the_next_checkpoint_nearer(crawl: HandCrawl) -> None:

@@ -147,11 +147,10 @@ def _histories(
     if rows < pages:
         g_time[rows:] = frontier.window.births(rows, pages).by_page()
     measures = tables.measures(connection)
-    for page, (flowed, at, measured) in frontier.take_changes().turned.items():
-        history[page], g_time[page] = flowed, at
-        if measured is not None:
-            measures[page] = measured
-    return history, g_time, measures
+    turns = frontier.take_changes().turned
+    turned, history_then, time_then = turns.latest
+    history[turned], g_time[turned] = history_then, time_then
+    return history, g_time, measures | turns.measures
 
 
 class UnmatchedBatches(NamedTuple):
