@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from minicrawl.config import Loaded, Settings
+from minicrawl.config.values.stop_rules import GuaranteedShare
 from minicrawl.crawl.admission.scope import ScopeGate, gate_for
 from minicrawl.crawl.events import (
     KINDS,
@@ -313,7 +314,7 @@ class Crawl:
 
     async def _crawl(self, recorder: Recorder) -> Reason:
         clock, storing = SystemClock(), self.settings.storing
-        proves = self.settings.budget.guaranteed is not None
+        proves = isinstance(self.settings.budget.until, GuaranteedShare)
         self._meter = meter = ProgressMeter(recorder, clock)
         async with (
             self._network(recorder) as (gate, pool),

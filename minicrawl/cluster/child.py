@@ -171,7 +171,7 @@ class ShardChild:
                 job.generation,
                 replica,
                 age_s=facts.age_s if facts.run == job.run else 0.0,
-                tells_importance=loaded.settings.budget.importance is not None,
+                tells_importance=loaded.settings.budget.until is not None,
             )
             seeds = await seeds_of(engine, job.seeds)
             self._crawl = crawl = Crawl(seeds, loaded, shard=setup)

@@ -130,6 +130,7 @@ def check_terms(terms: TermsRecord, own: Mapping[str, object]) -> Settings:
     from minicrawl.crawl.start.settings import refuse_contradictions
 
     settings = loaded_by_name({**own, **effective_settings(terms, own)[0]}).settings
+    refuse_what_needs_one_machine(settings)
     refuse_contradictions(settings)
     check_types(settings.scope)
     check_browser(settings)
@@ -153,8 +154,8 @@ def refuse_what_needs_one_machine(settings: Settings) -> None:
         for name, why in _OF_ONE_MACHINE.items()
         if settings.value(row := BY_NAME[name]) != row.default
     }
-    if settings.budget.guaranteed is not None:
-        refused["--until '... guaranteed'"] = "the proof needs the links of all pages"
+    if (until := settings.budget.until) is not None and until.why_one_machine:
+        refused[f"--until '{until}'"] = f"{until.why_one_machine}; say a share, such as 90%"
     if span_s(settings.order.window.partition(":")[2]) is not None:
         refused["--window NAME:TIME"] = "shards have clocks of their own: say fixed:19"
     if isinstance(settings.storing.keep_versions, int):

@@ -13,6 +13,7 @@ from minicrawl.config.host_settings import HOST_SETTINGS, is_of_proxy
 from minicrawl.config.settings import Loaded, Settings
 from minicrawl.config.table import SECTIONS, STORED, TABLE
 from minicrawl.config.values.kinds import NONE
+from minicrawl.config.values.stop_rules import FORMS
 
 _COMMENTS_FROM = 34  # the column
 
@@ -53,6 +54,8 @@ def as_kept(loaded: Loaded) -> dict[str, object]:
 def plain(settings: Settings, setting: Setting) -> object:
     """Return the value in JSON types."""
     value = settings.value(setting)
+    if isinstance(value, FORMS):
+        value = value.plain
     if isinstance(value, tuple):
         return list(value)
     if isinstance(value, Path):

@@ -10,9 +10,11 @@ unit of its birth here, for links to it that are not known yet.
 from collections import deque
 from dataclasses import dataclass
 from time import thread_time
+from typing import assert_never
 
 from minicrawl.config import Budget
-from minicrawl.config.values.kinds import guaranteed_part
+from minicrawl.config.values.stop_rules import GatheredShare, GuaranteedShare, Until
+from minicrawl.crawl.events import Reason
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.frontier.importance import GatheredImportance
 from minicrawl.opic.importance.estimate import of_all
@@ -162,25 +164,30 @@ class ImportanceEstimate:
         return of_all(self.gathered.share, self.gathered.waiting, self.discovery.rate)
 
 
-class ImportanceLimit:
-    """Limit on the gathered share of all importance; unknown importance is estimated.
+class StopLimit:
+    """Limit of a crawl by the stop rule of --until.
 
-    A guaranteed limit is reached when the process that proves it has said so (see
+    A guaranteed share is reached when the process that proves it has said so (see
     `fresh_ranks.kept_fresh`).
     """
 
-    def __init__(self, limit: float | str, recorder: Recorder) -> None:
-        self._guaranteed = guaranteed_part(limit)
-        self._limit = None if self._guaranteed is not None else float(limit)
-        self._counters, self._estimate = recorder.counters, ImportanceEstimate(recorder)
-        self.is_reached = False
+    def __init__(self, rule: Until, recorder: Recorder) -> None:
+        self._rule, self._counters = rule, recorder.counters
+        self._estimate = ImportanceEstimate(recorder)
+        self.reason: Reason | None = None
+        """Reason to end the crawl, if the rule says so."""
 
     def look(self, now: float) -> None:
-        """Check, now and then, whether the limit is reached."""
-        if self._guaranteed is not None:
-            self.is_reached = self._counters.number(tables.GUARANTEED) >= self._guaranteed
-        elif self._limit is not None and self._estimate.look(now):
-            self.is_reached = self._estimate.share >= self._limit
+        """Check, now and then, whether the rule is reached."""
+        match self._rule:
+            case GatheredShare(share):
+                if self._estimate.look(now):
+                    self.reason = Reason.GATHERED if self._estimate.share >= share else None
+            case GuaranteedShare(share):
+                is_proven = self._counters.number(tables.GUARANTEED) >= share
+                self.reason = Reason.GATHERED if is_proven else None
+            case other:
+                assert_never(other)
 
 
 class ProgressMeter:

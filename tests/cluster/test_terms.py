@@ -8,12 +8,15 @@ import pytest
 
 from minicrawl import Loaded, Settings
 from minicrawl.cluster import shared_settings, steering
+from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.running import check_disk
-from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, ShardFacts
+from minicrawl.cluster.records import TERMS_KEY, CrawlActivity, KeyEntry, ShardFacts
 from minicrawl.cluster.shared_settings import TermsRecord, effective_settings
 from minicrawl.cluster.terms import FORMAT, seeds_of, start_or_join, state_of, wait_for_terms
 from minicrawl.config.declaration import Setting
 from minicrawl.config.table import TABLE
+from minicrawl.config.values.stop_rules import FORMS, Until
+from minicrawl.crawl.events import Reason
 from minicrawl.errors import UsageError
 from minicrawl.store.schema import VERSION
 from tests.cluster.fake_engine import FakeEngine
@@ -160,6 +163,24 @@ async def test_settings_that_cannot_work_here_are_refused_before_a_shard_begins(
         shared_settings.check_terms(replace(begun, settings=settings), settings)
 
 
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_cluster_judges_a_form_of_until_or_refuses_it_before_a_shard_begins(
+    engine: FakeEngine, form: type[Until]
+) -> None:
+    begun = await start_or_join(engine, given(), SEEDS, 1)
+    terms = replace(begun, settings={**USUAL, "until": form(0.5).plain})
+    if form.why_one_machine:
+        with pytest.raises(UsageError, match=r"--until .50% .* one machine: .*; say a share"):
+            shared_settings.check_terms(terms, {})
+        return
+    assert shared_settings.check_terms(terms, {}).budget.until == form(0.5)
+    state, facts = CrawlState(engine, terms), ShardFacts(0, fetched=1, gathered=1, waiting=1)
+    state.hear(KeyEntry("told.0", facts.pack(), 0))
+    for _ in range(2):  # looks
+        await state.end_if_over()
+    assert state.end == Reason.GATHERED
+
+
 async def test_a_node_refers_to_earlier_archives_in_its_web_archives_only(
     engine: FakeEngine, tmp_path: Path
 ) -> None:
@@ -184,7 +205,7 @@ def test_a_limit_is_one_of_all_shards_together_or_refused(limit: Setting) -> Non
     whole = TermsRecord(
         id="a", format=FORMAT, schema=VERSION, version="1", shards=2, settings=settings, seeds="s"
     )
-    assert getattr(whole.limits, limit.field) == 1
+    assert getattr(whole.limits, limit.field) == limit.kind.read(1)
 
 
 async def test_limits_of_a_run_count_from_its_beginning_and_are_not_kept_for_the_next(

@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from minicrawl import Crawl, Ended, Event, Reason, Warned
+from minicrawl.config.values.stop_rules import GuaranteedShare
 from minicrawl.crawl.events import Converged, Converging
-from minicrawl.crawl.progress import ImportanceLimit
+from minicrawl.crawl.progress import StopLimit
 from minicrawl.crawl.refinement import fresh_ranks
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.crawl.refinement.fresh_ranks import has_changed, kept_fresh, refine_beside
@@ -158,13 +159,13 @@ def test_guaranteed_importance_is_proven_even_without_time_to_spare(
 
     async def work(*, is_first: bool) -> float:
         with keeping(path) as recorder:
-            limit = ImportanceLimit("1% guaranteed", recorder)
+            limit = StopLimit(GuaranteedShare(0.01), recorder)
             async with kept_fresh(storing, recorder, FakeClock(), proves=True):
                 limit.look(0)
-                assert limit.is_reached is not is_first
+                assert (limit.reason is None) is is_first
                 await seen_within_patience(lambda: recorder.counters.number(tables.GUARANTEED) > 0)
             limit.look(0)
-            assert limit.is_reached
+            assert limit.reason is Reason.GATHERED
             return recorder.counters.number(tables.GUARANTEED)
 
     found = asyncio.run(work(is_first=True))

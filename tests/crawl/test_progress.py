@@ -6,7 +6,8 @@ import pytest
 from numpy.typing import NDArray
 
 from minicrawl import Event, Progress
-from minicrawl.crawl.progress import ImportanceLimit, ProgressMeter
+from minicrawl.config.values.stop_rules import GatheredShare
+from minicrawl.crawl.progress import ProgressMeter, StopLimit
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import Response
 from minicrawl.opic.importance.estimate import Level
@@ -86,7 +87,7 @@ async def test_a_busy_machine_does_not_delay_the_limit_of_importance(
             return add_up(level, start, stop)
 
         monkeypatch.setattr(recorder.frontier, "importance_of", stand_still)
-        limit = ImportanceLimit(0.9, recorder)
+        limit = StopLimit(GatheredShare(0.9), recorder)
         limit.look(0)
         limit.look(10)
         assert len(sums) == 2

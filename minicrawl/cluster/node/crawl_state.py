@@ -15,6 +15,7 @@ from minicrawl.cluster.node.shared_budget import SharedBudget, YieldPages
 from minicrawl.cluster.overview import CrawlView
 from minicrawl.cluster.records import GRANTS_KEY, STATE_KEY, CrawlActivity, KeyEntry
 from minicrawl.cluster.shared_settings import TermsRecord
+from minicrawl.config.values.stop_rules import GatheredShare
 from minicrawl.crawl.events import Reason
 from minicrawl.crawl.progress import most_pages
 
@@ -64,8 +65,9 @@ class CrawlState(CrawlView):
             return "budget spent"
         # One look may fall between the moments when cash leaves a shard and when the page that it
         # is for becomes known in another.
-        if isinstance(limits.importance, float) and min(self._gathered) >= limits.importance:
-            return str(Reason.GATHERED)
+        match limits.until:
+            case GatheredShare(share) if min(self._gathered) >= share:
+                return str(Reason.GATHERED)
         return NOTHING_LEFT if has_ended(facts_by_shard, self.shards) else ""
 
     async def end_if_over(self) -> None:

@@ -76,7 +76,7 @@ class ClusterShard(NamedTuple):
         return replace(
             settings,
             storing=replace(settings.storing, converge=False),
-            budget=replace(settings.budget, importance=None, new_pages=None),
+            budget=replace(settings.budget, until=None, new_pages=None),
         )
 
     def join(self, recorder: Recorder, seeds: Iterable[ResolvedUrl]) -> Iterator[ResolvedUrl]:

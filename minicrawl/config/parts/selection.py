@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from minicrawl import ext
 from minicrawl.config.declaration import names_another_example, setting
 from minicrawl.config.values import kinds
+from minicrawl.config.values.stop_rules import UNTIL, Until
 
 MOST_WEIGHT = 4
 """Maximum of --score-weight: with a larger weight, importance would have no effect."""
@@ -39,13 +40,12 @@ class Budget:
         "limit.",
         name="bytes",
     )
-    importance: float | str | None = setting(
+    until: Until | None = setting(
         None,
-        kinds.optional(kinds.PART),
+        kinds.optional(UNTIL),
         "Stop when the fetched pages hold about this share of all importance, such as 90% or 0.9, "
         "with that of undiscovered pages estimated; none for no limit. '60% guaranteed' stops when "
         "this share of PageRank with jumps to the seeds is proven.",
-        name="until",
     )
     continuous: bool = setting(
         False,
@@ -53,11 +53,6 @@ class Budget:
         "Keep crawling after every page has been fetched, and revisit pages that may have "
         "changed. Half of the fetches are revisits; --refresh sets another share.",
     )
-
-    @property
-    def guaranteed(self) -> float | None:
-        """Share of importance that must be guaranteed before the crawl stops, or None."""
-        return kinds.guaranteed_part(self.importance)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ quantities  numbers, times and sizes
 networks    hosts, addresses and proxies
 access      headers, logins and languages, which may be for one host
 pace        rates and hours
+stop_rules  the forms of --until
 
 Laws: text (from a flag or a variable) and values (from TOML or Python) with the same meaning are
 parsed as the same value. A parsed value is parsed again as itself. A header that would break the

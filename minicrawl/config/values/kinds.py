@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 from minicrawl import ext
 from minicrawl.config.values.quantities import (
-    as_percent,
     as_size,
     as_time,
     finite_number,
-    part,
     seconds,
     size,
     span_s,
@@ -130,22 +128,6 @@ def _read_size(value: object) -> int:
     if byte_count > MOST_BYTES:
         raise InvalidValue(value, f"must be at most {MOST_BYTES:,} bytes")
     return byte_count
-
-
-GUARANTEED = "guaranteed"
-
-
-def _read_part(value: object) -> float | str:
-    is_guaranteed = isinstance(value, str) and value.rstrip().endswith(GUARANTEED)
-    share = part(str(value).rstrip().removesuffix(GUARANTEED) if is_guaranteed else value)
-    if share is None or not 0 < share <= 1:
-        raise InvalidValue(value, "must be a share above 0 and at most 1, such as 90% or 0.9")
-    return f"{100 * share:.10g}% {GUARANTEED}" if is_guaranteed else share
-
-
-def guaranteed_part(value: float | str | None) -> float | None:
-    """Return the share that must be guaranteed, or None if none must."""
-    return part(value.removesuffix(GUARANTEED)) if isinstance(value, str) else None
 
 
 def choice(*names: str, renamed: Mapping[str, str] | None = None, group: str = "") -> ValueKind:
@@ -403,7 +385,6 @@ SHARE = number("a number from 0 to 1", lambda share: 0 <= share <= 1, "SHARE")
 SMALL_EDGE = number(
     "a number from 0.01 to 0.99", lambda share: LEAST_EDGE <= share <= 1 - LEAST_EDGE, "SHARE"
 )
-PART = ValueKind("SHARE", _read_part, show=as_percent, accepts="float | str")
 WEIGHT = or_named(
     number("a number of at least 0", lambda weight: weight >= 0, "WEIGHT"), ext.WEIGHTS
 )

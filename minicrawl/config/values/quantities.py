@@ -73,8 +73,8 @@ def part(value: object) -> float | None:
     return None if match is None else float(match[1]) / 100
 
 
-def as_percent(value: object) -> str:
-    return value if isinstance(value, str) else f"{100 * float(str(value)):g}%"
+def as_percent(share: float) -> str:
+    return f"{100 * share:g}%"
 
 
 def as_time(value: object) -> str:

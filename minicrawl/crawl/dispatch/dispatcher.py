@@ -19,7 +19,7 @@ from minicrawl.crawl.hosts.host import Host
 from minicrawl.crawl.hosts.politeness import resolve_targets
 from minicrawl.crawl.hosts.slots import Standing
 from minicrawl.crawl.parts import CrawlContext, CrawlParts
-from minicrawl.crawl.progress import ImportanceLimit, most_pages
+from minicrawl.crawl.progress import StopLimit, most_pages
 from minicrawl.crawl.schedule.leases import Lease
 from minicrawl.crawl.turns.page_turns import PageTurns
 from minicrawl.crawl.turns.turn import Turn
@@ -36,12 +36,12 @@ class Dispatcher:
     """Begins turns, each in a task of its own, while there is room and budget."""
 
     def __init__(self, context: CrawlContext, parts: CrawlParts) -> None:
-        importance = context.settings.budget.importance
+        until = context.settings.budget.until
         self._context, self._parts = context, parts
         self._recorder, self._clock, self._wake = context.recorder, context.clock, context.wake
         self._hosts, self._leases, self._slots = parts.hosts, parts.leases, parts.slots
         self._onboarding, self._suspended = parts.onboarding, parts.ends.suspended
-        self.limit = None if importance is None else ImportanceLimit(importance, context.recorder)
+        self.limit = None if until is None else StopLimit(until, context.recorder)
         self._page_turns = PageTurns(
             context, parts.onboarding, parts.slots, parts.leases, parts.traps, parts.ends
         )
@@ -96,8 +96,8 @@ class Dispatcher:
         # slots would request 32 of them.
         fetched = self._recorder.counters.number("fetched") + self._page_turns.under_way
         most = most_pages(self._context.settings.budget, self._fetched_before)
-        if self.limit is not None and self.limit.is_reached:
-            return Reason.GATHERED
+        if self.limit is not None and self.limit.reason is not None:
+            return self.limit.reason
         is_over = most is not None and fetched >= most
         return Reason.BUDGET if is_over or self._context.are_bytes_spent() else None
 

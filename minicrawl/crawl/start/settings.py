@@ -83,9 +83,9 @@ def refuse_contradictions(settings: Settings) -> None:
         from minicrawl.fetch.access.signing import key_directory
 
         key_directory(settings.politeness.contact)
-    until = settings.budget.importance
-    if settings.budget.guaranteed is not None and not settings.storing.links:
-        raise UsageError(f"--until {until!r} needs stored links: drop --no-links")
+    until = settings.budget.until
+    if until is not None and until.needs_links and not settings.storing.links:
+        raise UsageError(f"--until '{until}' needs stored links: drop --no-links")
 
 
 def refuse_scorers(settings: Settings, *, in_python: bool = False) -> None:

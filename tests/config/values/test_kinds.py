@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from minicrawl.config.values import kinds, networks
 from minicrawl.config.values.kinds import InvalidValue, ValueKind, WarcPlace, warc_place
+from minicrawl.config.values.stop_rules import UNTIL
 
 PAGES = kinds.whole(1, 1000)
 SEVERAL = kinds.several(kinds.PATTERN)
@@ -20,12 +21,6 @@ SEVERAL = kinds.several(kinds.PATTERN)
         (PAGES, 5, 5),
         (kinds.SHARE, "0", 0.0),
         (kinds.SHARE, 1, 1.0),
-        (kinds.PART, "90%", 0.9),
-        (kinds.PART, "12.5 %", 0.125),
-        (kinds.PART, "0.9", 0.9),
-        (kinds.PART, 1, 1.0),
-        (kinds.PART, "0.6 guaranteed", "60% guaranteed"),
-        (kinds.PART, "12.5%guaranteed ", "12.5% guaranteed"),
         (kinds.WEIGHT, 0, 0.0),
         (kinds.WAIT, "0", 0.0),
         (kinds.TIME, "1h30m", 5400.0),
@@ -89,10 +84,6 @@ def test_warc_files_may_have_a_name_and_a_size(value: str, place: WarcPlace) -> 
         (kinds.whole(0), "-1", "must be a whole number of at least 0"),
         *((kinds.SHARE, value, "must be a number from 0 to 1") for value in ("1.1", math.nan)),
         *((kinds.SMALL_EDGE, value, "must be a number from 0.01 to 0.99") for value in "01"),
-        *(
-            (kinds.PART, value, "must be a share above 0 and at most 1")
-            for value in ("0", "90", "101%", "-5%", "much", "guaranteed", "120% guaranteed", True)
-        ),
         (kinds.WEIGHT, "inf", "must be a number of at least 0"),
         (kinds.WAIT, "-1", "must be a time of at least 0"),
         (kinds.TIME, "0s", "must be a time above 0"),
@@ -156,7 +147,7 @@ def test_only_none_alone_is_an_empty_list(value: object, read: tuple[str, ...]) 
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none(), st.binary()))
 def test_reading_any_input_gives_a_value_or_invalid_value(value: object) -> None:
     of_hosts = (networks.RULE, networks.PROXY, networks.HOST, networks.BYPASS, networks.ADDRESS)
-    of_values = (PAGES, kinds.SHARE, kinds.PART, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE)
+    of_values = (PAGES, kinds.SHARE, UNTIL, kinds.TIME, kinds.SIZE, kinds.SWITCH, kinds.FILE)
     for kind in (*of_values, *of_hosts):
         try:
             found = kind.read(value)
