@@ -49,7 +49,7 @@ class Pause(NamedTuple):
 
     first_s: float = 1.0
     longest_s: float = inf
-    """Limit of this pause, whatever the host asks for."""
+    """Limit of the doubling; what a host asks for is limited by `Politeness.max_pause_s` alone."""
 
 
 _MOST_DOUBLINGS = 16
@@ -69,7 +69,7 @@ class RetryPolicy(NamedTuple):
         if self.pause is None:
             return 0.0
         doubled_s = self.pause.first_s * 2 ** min(strikes - 1, _MOST_DOUBLINGS)
-        return min(asked_s or doubled_s, self.pause.longest_s)
+        return asked_s or min(doubled_s, self.pause.longest_s)
 
 
 class StateRow(NamedTuple):

@@ -27,9 +27,9 @@ def test_a_limit_is_named_by_the_option_that_lifts_it() -> None:
 
 @pytest.mark.parametrize(
     ("strikes", "asked_s", "pause_s"),
-    [(1, None, 2.0), (2, None, 4.0), (3, None, 8.0), (6, None, 30.0), (1, 20.0, 20.0), (1, 90, 30)],
+    [(1, None, 2.0), (2, None, 4.0), (3, None, 8.0), (6, None, 30.0), (6, 20.0, 20.0), (1, 90, 90)],
 )
-def test_a_pause_doubles_up_to_its_limit_which_also_holds_for_what_a_host_asks_for(
+def test_a_pause_doubles_up_to_its_limit_unless_the_host_asks_for_one(
     strikes: int, asked_s: float | None, pause_s: float
 ) -> None:
     assert RetryPolicy(5, Pause(2.0, 30.0)).pause_s(strikes, asked_s) == pause_s

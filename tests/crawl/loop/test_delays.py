@@ -69,9 +69,9 @@ def test_later_runs_keep_the_long_pause_that_a_host_asked_for(path: Path) -> Non
 
 
 def test_pauses_after_failures_double(path: Path) -> None:
-    web = FakeWeb({f"{A}/": failed(State.THROTTLED)})
+    web = FakeWeb({f"{A}/": failed(State.SERVER_ERROR)})
     crawl(web, path, f"{A}/")
-    assert waits(web.visits_of(A))[1:] == [1, 2, 4, 8]
+    assert waits(web.visits_of(A))[1:] == [1, 2]
 
 
 def test_pages_of_a_host_that_is_down_are_settled_without_a_request(path: Path) -> None:
