@@ -22,7 +22,6 @@ cluster reshard
     minicrawl cluster reshard --shards 64 --cluster tls://crawler:PASSWORD@nats1:4222/news
     minicrawl cluster reshard --shards 8 --cluster nats://nats1:4222 --json
 cluster set
-    minicrawl cluster set east-2 --workers 2 --cluster nats://nats1:4222
     minicrawl cluster set east-2 --drain --cluster nats://nats1:4222/news
     minicrawl cluster set east-2 --no-drain --cluster tls://crawler:PASSWORD@nats1:4222
 refine

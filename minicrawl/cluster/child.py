@@ -212,8 +212,6 @@ class ShardChild:
         # A budget of 0 pages cannot be set; orders with it pause the shard instead.
         if orders.pages and orders.pages != before.pages:
             crawl.steering.change({"pages": orders.pages})
-        if orders.workers is not None and orders.workers != before.workers:
-            crawl.steering.change({"workers": orders.workers})
         exchange.is_halted = orders.paused
 
     async def _yield_pages(self) -> int | None:

@@ -77,21 +77,13 @@ class CrawlView:
         self.state = StateRecord(doing=CrawlActivity.RUNNING, run=0, reason="")
         """State of the crawl; in run 0 it is not known yet."""
         self.terms, self.limits = terms, terms.limits if terms else Budget()
-        self.workers: dict[str, int] = {}
-        """Numbers of workers that users want, by node."""
         self._revision = 0
         self._told: dict[int, ShardFacts] = {}
 
     def hear(self, entry: KeyEntry) -> None:
         """Process the current value of a key. Raises RecordError."""
         key = entry.key
-        if key.startswith(records.WORKERS_PREFIX):
-            node = key.removeprefix(records.WORKERS_PREFIX)
-            if (desired := records.DesiredValue.of(entry)) is None:
-                self.workers.pop(node, None)
-            else:
-                self.workers[node] = desired.value
-        elif key == records.STATE_KEY and (state := StateRecord.of(entry)) is not None:
+        if key == records.STATE_KEY and (state := StateRecord.of(entry)) is not None:
             self.hear_state(state, entry.revision)
         elif key == records.TERMS_KEY and (terms := TermsRecord.of(entry)) is not None:
             self.limits, self.terms = terms.limits, terms
@@ -202,7 +194,7 @@ class ClusterWatch:
         level = cash_threshold([shard.sketch for shard in facts], pages_to_admit(facts, TELL_S))
 
         def row(name: str) -> NodeRow:
-            record, workers = self._view.nodes[name].record, crawl.workers
+            record = self._view.nodes[name].record
             shards = tuple(shard for shard, node in sorted(holders.items()) if node == name)
             own = [facts_by_shard[shard] for shard in shards if shard in facts_by_shard]
             state = "draining" if name in self._view.drained else "live"
@@ -214,7 +206,7 @@ class ClusterWatch:
                 shards=shards,
                 fetched=sum(shard.fetched for shard in own),
                 pace=sum(shard.pace for shard in own),
-                workers=workers.get(name, record.workers),
+                workers=record.workers,
                 disk_free=record.disk_free,
             )
 

@@ -21,11 +21,10 @@ from typing import Any, NamedTuple, Self
 from minicrawl.errors import MinicrawlError
 from minicrawl.opic.ledger.channels import MOST_SHARDS
 
-NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, WORKERS_PREFIX = "node.", "lease.", "drain.", "workers."
-TOLD_PREFIX = "told."
+NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, TOLD_PREFIX = "node.", "lease.", "drain.", "told."
 CRAWL_PREFIX = "crawl."
 TERMS_KEY, STATE_KEY, GRANTS_KEY = "crawl.terms", "crawl.state", "crawl.grants"
-FOLLOWED = (NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, CRAWL_PREFIX, WORKERS_PREFIX)
+FOLLOWED = (NODE_PREFIX, LEASE_PREFIX, DRAIN_PREFIX, CRAWL_PREFIX)
 """Prefixes of the keys that nodes and watchers follow, except those of facts."""
 
 MOST_BYTES = 1 << 20
@@ -217,13 +216,6 @@ class GrantsRecord(Record):
     entry: int  # number in the log of grants
     granted: Mapping[int, int]
     generations: Mapping[int, int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DesiredValue(Record):
-    """Number that a user wants: workers of a node, or 1 to drain it."""
-
-    value: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

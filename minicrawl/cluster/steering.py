@@ -10,30 +10,22 @@ from typing import Any
 
 from minicrawl.cluster import records
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.records import CrawlActivity, DesiredValue, StateRecord
+from minicrawl.cluster.records import CrawlActivity, StateRecord
 from minicrawl.cluster.terms import state_of, terms_of
 from minicrawl.config.sources import Given
 from minicrawl.config.table import BY_NAME
 from minicrawl.errors import UsageError
 
-MOST_WORKERS = 64
-
 
 async def drain(engine: ClusterEngine, node: str, *, undo: bool = False) -> None:
     """Make the node give up all its shards and take no others, or let it take some again."""
-    await _refuse_unknown_node(engine, node)
-    if undo:
-        await engine.delete(f"{records.DRAIN_PREFIX}{node}")
-    else:
-        await engine.put(f"{records.DRAIN_PREFIX}{node}", DesiredValue(value=1).pack())
-
-
-async def set_workers(engine: ClusterEngine, node: str, workers: int) -> None:
-    """Set the number of fetching processes of each shard of the node."""
-    await _refuse_unknown_node(engine, node)
-    if not 0 <= workers <= MOST_WORKERS:
-        raise UsageError(f"{workers} workers: must be a number from 0 to {MOST_WORKERS}")
-    await engine.put(f"{records.WORKERS_PREFIX}{node}", DesiredValue(value=workers).pack())
+    entries = await engine.keys(records.NODE_PREFIX)
+    names = [entry.key.removeprefix(records.NODE_PREFIX) for entry in entries]
+    if node not in names:
+        known = ", ".join(names) or "none"
+        raise UsageError(f"no node named {node} is in this cluster; there are: {known}")
+    key = f"{records.DRAIN_PREFIX}{node}"
+    await (engine.delete(key) if undo else engine.put(key, b"1"))
 
 
 async def _change(
@@ -73,11 +65,3 @@ REQUESTS: dict[str, Callable[[ClusterEngine], Coroutine[Any, Any, object]]] = {
     "stop": stop,
 }
 """Requests that need no more than their names."""
-
-
-async def _refuse_unknown_node(engine: ClusterEngine, node: str) -> None:
-    entries = await engine.keys(records.NODE_PREFIX)
-    names = [entry.key.removeprefix(records.NODE_PREFIX) for entry in entries]
-    if node not in names:
-        known = ", ".join(names) or "none"
-        raise UsageError(f"no node named {node} is in this cluster; there are: {known}")

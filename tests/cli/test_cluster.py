@@ -65,9 +65,8 @@ REFUSED = {
     f"crawl a.example --cluster {NOBODY} --metrics 127.0.0.1:9": "minicrawl dashboard --cluster",
     f"node --cluster {NOBODY} --name a.b": "use up to 32 letters, digits, - and _",
     f"node --cluster {NOBODY} --folder /dev/null/x": "--folder /dev/null/x: Not a directory",
-    f"cluster set east --cluster {NOBODY}": "--workers N, --drain or --no-drain",
+    f"cluster set east --cluster {NOBODY}": "--drain",
     f"cluster set --drain --cluster {NOBODY}": "NODE",
-    f"cluster set east --workers -1 --cluster {NOBODY}": "-1",
     f"control workers 2 --cluster {NOBODY}": "cannot be reached",
     f"control delay --cluster {NOBODY}": "control delay needs one value",
     f"top --cluster {NOBODY} --store x.db": "--cluster and --store cannot be",
@@ -141,9 +140,8 @@ def told(engine: FakeEngine, name: str) -> bytes | None:
 def test_a_node_is_drained_and_takes_shards_again(with_east: FakeEngine) -> None:
     assert main(["cluster", "set", "east", "--drain"]) == 0
     assert told(with_east, "drain.east")
-    assert main(["cluster", "set", "east", "--no-drain", "--workers", "3"]) == 0
+    assert main(["cluster", "set", "east", "--no-drain"]) == 0
     assert not told(with_east, "drain.east")
-    assert b"3" in (told(with_east, "workers.east") or b"")
 
 
 def test_an_unknown_node_is_refused(with_east: FakeEngine, capsys: Captured) -> None:

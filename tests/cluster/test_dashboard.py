@@ -15,7 +15,7 @@ from tests.cluster.engines import needs_server
 from tests.cluster.logged_web import LoggedWeb, begun, settings
 from tests.cluster.node_process import nodes
 from tests.dashboard.browsers import Watched, browser, playwright, watch
-from tests.dashboard.servers import dashboard_of_cluster, needs_chromium, wait_until
+from tests.dashboard.servers import dashboard_of_cluster, needs_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -42,10 +42,6 @@ def told(url: str) -> dict[str, Any]:
     return found
 
 
-def workers_of(url: str, name: str) -> int:
-    return next(int(node["workers"]) for node in told(url)["nodes"] if node["name"] == name)
-
-
 def test_nodes_are_shown_with_the_gathered_pages_and_steered(
     watch: Callable[..., Watched], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,7 +54,7 @@ def test_nodes_are_shown_with_the_gathered_pages_and_steered(
         seen = watch(served)
         seen.wait_for_state("running")
         see_what_was_found(seen)
-        steer_nodes(seen.page, url)
+        steer_nodes(seen.page)
         steer_all(seen)
         assert told(url)["doing"] == "stopped"
 
@@ -78,12 +74,8 @@ def see_what_was_found(seen: Watched) -> None:
     seen.tab("Status")
 
 
-def steer_nodes(page: "Page", url: str) -> None:
+def steer_nodes(page: "Page") -> None:
     expect = playwright.expect
-    slider = page.get_by_label("Worker processes for each shard of b")
-    slider.fill("2")
-    slider.dispatch_event("change")
-    wait_until(lambda: workers_of(url, "b") == 2, "nobody asked for workers")
     page.get_by_role("button", name="Drain: a", exact=True).click()
     drained = page.locator("tr[data-node=a]")
     expect(drained).to_contain_text("none")

@@ -102,8 +102,6 @@ def test_requests_steer_the_crawl_and_its_nodes(views: ClusterViews, begun: Live
         assert StateRecord.unpack(STATE_KEY, begun.key(STATE_KEY)).doing == doing
     views.control({"verb": "set", "values": {"pages": "12"}})
     assert TermsRecord.unpack(TERMS_KEY, begun.key(TERMS_KEY)).settings["pages"] == 12
-    views.control({"verb": "workers", "node": "east", "workers": 2})
-    assert b"2" in begun.key("workers.east")
     views.control({"verb": "drain", "node": "east"})
     assert begun.key("drain.east")
     views.control({"verb": "drain", "node": "east", "undo": True})
@@ -119,8 +117,7 @@ def test_requests_steer_the_crawl_and_its_nodes(views: ClusterViews, begun: Live
         ({"verb": "set", "values": {"delay": "1"}}, "page budget"),
         ({"verb": "set"}, "page budget"),
         ({"verb": "set", "values": {"pages": "many"}}, "many"),
-        ({"verb": "workers", "node": "east", "workers": "x"}, "'x' workers"),
-        ({"verb": "workers", "node": "east", "workers": 1000}, "1000.* 0 to 64"),
+        ({"verb": "workers", "node": "east", "workers": 2}, "no such request: workers"),
         ({"verb": "drain", "node": "west"}, "west"),
         ({}, "request"),
     ],

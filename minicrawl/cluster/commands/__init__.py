@@ -12,7 +12,7 @@ _COMMANDS = (
     ("status", "nodes:status", "Show nodes, shards and progress."),
     ("gather", "gather:gather", "Gather all shards into one store."),
     ("reshard", "gather:reshard", "Give a stopped crawl another number of shards."),
-    ("set", "nodes:set_", "Configure a node."),
+    ("set", "nodes:set_", "Drain a node, or let it take shards again."),
 )
 
 

@@ -107,7 +107,6 @@ class ClusterViews(Views):
         raise UsageError("a cluster takes no pings: send them to the dashboard of one store")
 
     def control(self, request: Json) -> Json:
-        node = str(request.get("node"))
         change: ClusterRequest[object]
         match request:
             case {"verb": str(verb)} if verb in steering.REQUESTS:
@@ -116,11 +115,7 @@ class ClusterViews(Views):
                 change = partial(steering.set_pages, given=pages)
             case {"verb": "set"}:
                 raise UsageError("only the page budget of a cluster can be changed")
-            case {"verb": "workers", "workers": int(workers)}:
-                change = partial(steering.set_workers, node=node, workers=workers)
-            case {"verb": "workers"}:
-                raise UsageError(f"{request.get('workers')!r} workers: must be a number")
-            case {"verb": "drain"}:
+            case {"verb": "drain", "node": str(node)}:
                 change = partial(steering.drain, node=node, undo=bool(request.get("undo")))
             case _:
                 raise UsageError(f"no such request: {request.get('verb')}")

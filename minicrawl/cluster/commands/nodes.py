@@ -35,38 +35,19 @@ def with_engine(settings: Settings, work: Callable[[ClusterEngine], Awaitable[T]
 @click.command("set", cls=CommandWithSettings)
 @click.argument("node")
 @click.option(
-    "--workers",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Number of fetch processes per shard of NODE, now and later; 0 fetches in the shard's "
-    "own process.",
-)
-@click.option(
     "--drain/--no-drain",
-    default=None,
+    required=True,
     help="Move all shards of NODE to other nodes and give it no more, or let it take shards again.",
 )
 @settings_options("cluster", "insecure")
-def set_(settings: Settings, node: str, workers: int | None, drain: bool | None) -> None:
-    """Configure NODE.
+def set_(settings: Settings, node: str, drain: bool) -> None:
+    """Drain NODE, or let it take shards again.
 
     The command returns at once. Once a drained node holds no shard (`minicrawl cluster status`), it
     can be stopped without pausing the crawl.
     """
-    if workers is None and drain is None:
-        raise UsageError("say --workers N, --drain or --no-drain")
-
-    async def change(engine: ClusterEngine) -> None:
-        if workers is not None:
-            await steering.set_workers(engine, node, workers)
-        if drain is not None:
-            await steering.drain(engine, node, undo=not drain)
-
-    with_engine(settings, change)
-    if workers is not None:
-        click.echo(f"{node}: {workers} fetching processes for each shard", err=True)
-    if drain is not None:
-        click.echo(f"{node} {'gives up its shards' if drain else 'takes shards again'}", err=True)
+    with_engine(settings, lambda engine: steering.drain(engine, node, undo=not drain))
+    click.echo(f"{node} {'gives up its shards' if drain else 'takes shards again'}", err=True)
 
 
 _HEADINGS = ("pages", "pages/s", "workers", "node", "state", "machine", "shards")
@@ -130,7 +111,7 @@ def cells_of(row: NodeRow) -> list[str]:
 
 
 _INSTEAD = {
-    "workers": "minicrawl cluster set NODE --workers N changes those of a node",
+    "workers": "start each node again with minicrawl node --workers N",
     "add": "stop the crawl, then start it with more SEEDS",
 }
 _OTHERWISE = "stop the crawl, then start it with another value"

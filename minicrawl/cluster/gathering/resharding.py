@@ -39,7 +39,6 @@ from minicrawl.cluster.records import (
     GRANTS_KEY,
     LEASE_PREFIX,
     STATE_KEY,
-    WORKERS_PREFIX,
     CrawlActivity,
     GrantsRecord,
     LeaseRecord,
@@ -114,9 +113,8 @@ async def reshard(
     grants = GrantsRecord(entry=1, granted=fetched, generations={})
     await target.append(shards, 0, grants.pack())
     await target.put(GRANTS_KEY, grants.pack())
-    for prefix in (DRAIN_PREFIX, WORKERS_PREFIX):
-        for entry in await engine.keys(prefix):
-            await target.put(entry.key, entry.value or b"")
+    for entry in await engine.keys(DRAIN_PREFIX):
+        await target.put(entry.key, entry.value or b"")
     with reading(whole) as connection:
         takedowns = tables.taken_down(tables.counters(connection))
     known = await seeds_of(engine, terms.seeds)

@@ -23,10 +23,9 @@ NOTHING_LEFT = "nothing left to fetch"
 
 
 class CrawlState(CrawlView):
-    def __init__(self, engine: ClusterEngine, terms: TermsRecord, workers: int = 0) -> None:
-        """`workers` is the number for each shard of a node, unless a user sets another."""
+    def __init__(self, engine: ClusterEngine, terms: TermsRecord) -> None:
         super().__init__(terms)
-        self._engine, self.shards, self._usual_workers = engine, terms.shards, workers
+        self._engine, self.shards = engine, terms.shards
         self._grants = SharedBudget(engine, terms.shards)
         self._gathered = 0.0, 0.0  # gathered shares of importance at the last two looks
 
@@ -42,15 +41,11 @@ class CrawlState(CrawlView):
         """Limit of pages fetched by all shards in all runs."""
         return most_pages(self.limits, self.state.fetched)
 
-    def orders(self, shard: int, generation: int, node: str) -> ShardOrders:
-        """Return orders for the crawl of a shard that `node` holds under this lease."""
+    def orders(self, shard: int, generation: int) -> ShardOrders:
+        """Return orders for the crawl of a shard that is held under this lease."""
         pages = None if self.budget is None else self._grants.granted(shard, generation)
         is_paused = self.state.doing == CrawlActivity.PAUSED or pages == 0
-        return ShardOrders(paused=is_paused, pages=pages, workers=self.workers_of(node))
-
-    def workers_of(self, node: str) -> int:
-        """Return the number of fetching processes for each shard of the node."""
-        return self.workers.get(node, self._usual_workers)
+        return ShardOrders(paused=is_paused, pages=pages)
 
     @property
     def end(self) -> str:

@@ -242,8 +242,7 @@ class Node:
         crawls = self.held.running
         await self.state.share_out(running, lambda shard: crawls[shard].yield_pages())
         for shard, crawl in self.held.running.items():
-            orders = self.state.orders(shard, running.get(shard, 0), self.presence.name)
-            await crawl.steer(orders)
+            await crawl.steer(self.state.orders(shard, running.get(shard, 0)))
             await crawl.until(self._until)
 
     def _running(self) -> dict[int, int]:

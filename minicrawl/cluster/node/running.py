@@ -80,7 +80,7 @@ async def run_node(
             if (earlier := earlier_place(storing)) is not None:  # once, for all shards
                 beside = file_beside(folder / STORE_NAME, EARLIER)
                 await asyncio.to_thread(read_earlier, earlier, beside, emit)
-            state = CrawlState(engine, terms, workers)
+            state = CrawlState(engine, terms)
             shown = {""}  # lines about ignored settings: the terms may change while the crawl runs
 
             def start(shard: int, generation: int) -> ShardProcess:
@@ -96,7 +96,7 @@ async def run_node(
                     access=replace(access, name=engine.name),
                     generation=generation,
                     folder=folder,
-                    settings={**settings, "workers": state.workers_of(name)},
+                    settings={**settings, "workers": workers},
                     own_settings=own_settings,
                     seeds=state.terms.seeds,
                 )

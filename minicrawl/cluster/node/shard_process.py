@@ -48,7 +48,6 @@ class ShardJob:
 class ShardOrders:
     paused: bool = False
     pages: int | None = None  # limit of fetched pages in total
-    workers: int | None = None  # fetching processes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,11 +1,9 @@
-// The crawl of a cluster: its totals, and a row for each node. A row is kept as long as its node, so
-// that nobody loses a slider while moving it.
+// The crawl of a cluster: its totals, and a row for each node, kept as long as its node.
 
 import { h, put, facts, count, size, fixed, share, plain, clock, pace as paceOf } from "/page/dom.js";
 
-const HEADINGS = [["node", "kind"], ["state"], ["machine"], ["shards"], ["pages", "n"], ["pages/s", "n"], ["free disk", "n"], ["workers a shard"], [""]];
+const HEADINGS = [["node", "kind"], ["state"], ["machine"], ["shards"], ["pages", "n"], ["pages/s", "n"], ["free disk", "n"], ["workers a shard", "n"], [""]];
 const KINDS = { live: "good", draining: "warn", silent: "bad" };
-const HELD_MS = 3000;
 
 export const ranges = (numbers) => {
   const parts = [];
@@ -18,26 +16,20 @@ export const ranges = (numbers) => {
 
 const row = (node, app, act) => {
   const cells = HEADINGS.map(([, kind]) => h("td", { class: kind }));
-  const [name, state, machine, shards, pages, pace, disk, workersAt, drainAt] = cells;
+  const [name, state, machine, shards, pages, pace, disk, workers, drainAt] = cells;
   const badge = h("span", { class: "badge" }), label = plain(node.name);
-  const slider = h("input", { type: "range", min: 0, max: 8, value: node.workers, "aria-label": `Worker processes for each shard of ${label}` });
-  const shown = h("output", { class: "n" }, String(node.workers));
-  let moved = 0, now = node;
-  slider.addEventListener("input", () => { moved = Date.now(); put(shown, slider.value); });
-  slider.addEventListener("change", () => { moved = Date.now(); act({ verb: "workers", node: now.name, workers: Number(slider.value) }, `${plain(now.name)}: ${slider.value} worker processes for each shard`); });
+  let now = node;
   const drain = h("button", { type: "button", onclick: () => act({ verb: "drain", node: now.name, undo: now.state === "draining" }, now.state === "draining" ? `${plain(now.name)} takes shards again` : `${plain(now.name)} gives up its shards`) }, "Drain");
   put(name, label); put(state, badge); put(machine, plain(node.machine), h("div", { class: "title" }, plain(node.version)));
-  put(workersAt, h("div", { class: "row tight still" }, h("div", { class: "grow" }, slider), shown)); put(drainAt, drain);
+  put(drainAt, drain);
   const draw = (found) => {
     now = found;
     badge.className = `badge ${KINDS[found.state] || ""}`;
     if (badge.textContent !== found.state) put(badge, found.state);
-    for (const [cell, text] of [[shards, ranges(found.shards)], [pages, count(found.fetched)], [pace, paceOf(found.pace)], [disk, size(found.disk_free)]]) if (cell.textContent !== text) put(cell, text);
-    const may = found.state !== "silent";
-    slider.disabled = drain.disabled = !may;
+    for (const [cell, text] of [[shards, ranges(found.shards)], [pages, count(found.fetched)], [pace, paceOf(found.pace)], [disk, size(found.disk_free)], [workers, count(found.workers)]]) if (cell.textContent !== text) put(cell, text);
+    drain.disabled = found.state === "silent";
     put(drain, found.state === "draining" ? "Undo drain" : "Drain");
     drain.setAttribute("aria-label", `${drain.textContent}: ${plain(found.name)}`);
-    if (Date.now() - moved > HELD_MS) { slider.max = Math.max(8, found.workers); slider.value = found.workers; put(shown, String(found.workers)); }
   };
   draw(node);
   return { view: h("tr", { "data-node": label }, cells), draw };

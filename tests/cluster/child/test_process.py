@@ -76,14 +76,6 @@ def is_halted(child: ShardChild) -> bool:
     return child._exchange is None or child._exchange.is_halted
 
 
-async def test_the_first_order_is_obeyed_even_if_it_is_for_no_workers() -> None:
-    # The shard may have begun with workers, just before the user asked for none.
-    child = ShardChild()
-    changes = crawling(child)
-    steer(child, workers=0)
-    assert changes == [{"workers": 0}]
-
-
 async def test_an_order_that_comes_before_the_crawl_is_obeyed_when_it_begins() -> None:
     child = ShardChild()
     steer(child, pages=60)

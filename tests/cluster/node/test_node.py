@@ -34,7 +34,7 @@ from tests.crawl.jumping_clock import in_time
 
 pytestmark = pytest.mark.anyio
 
-SHARDS, WORKERS = 4, 1
+SHARDS = 4
 
 
 class NotedCrawl(ShardProcess):
@@ -93,10 +93,10 @@ class TriedNode:
         self.said: list[str] = []
         self.crawls: dict[int, NotedCrawl] = {}
         session = f"session of {name} {len(servers.values)}"
-        own = replace(record(name, beat=0), session=session, workers=WORKERS)
+        own = replace(record(name, beat=0), session=session)
         now = lambda: clock[0]  # noqa: E731
         self.presence = NodePresence(self.engine, self.engine.beats, name, own, folder, now)
-        self.state = CrawlState(self.engine, TERMS, WORKERS)
+        self.state = CrawlState(self.engine, TERMS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         self.leaving, tell = asyncio.Event(), self.said.append
         self.node = Node(
@@ -406,22 +406,6 @@ async def test_a_drained_node_stops_its_crawls_and_another_takes_its_shards(
     await steering.drain(a.engine, "a", undo=True)
     await cluster.pass_time(3, a, b)
     assert len(a.held.running) == 2
-
-
-async def test_shards_have_the_workers_of_their_node_until_a_user_asks_for_another_number(
-    cluster: Cluster,
-) -> None:
-    a, b = await _with_two(cluster)
-
-    def workers() -> list[set[int | None]]:
-        told = ([one.crawls[shard].orders for shard in one.held.running] for one in (a, b))
-        return [{orders.workers for orders in each if orders} for each in told]
-
-    assert workers() == [{WORKERS}, {WORKERS}]
-    for wanted in (3, 0):
-        await steering.set_workers(b.engine, "a", wanted)
-        await cluster.pass_time(2, a, b)
-        assert workers() == [{wanted}, {WORKERS}]
 
 
 async def test_two_nodes_of_one_name_are_refused(cluster: Cluster) -> None:

@@ -155,7 +155,6 @@ RECORDS: dict[str, Record] = {
     "lease.1": records.LeaseRecord(node="a", session="s", generation=2),
     records.STATE_KEY: records.StateRecord(doing="running", run=1, reason=""),
     records.GRANTS_KEY: records.GrantsRecord(entry=1, granted={1: 20}, generations={1: 2}),
-    "workers.a": records.DesiredValue(value=2),
     records.TERMS_KEY: _TERMS,
 }
 
@@ -177,7 +176,7 @@ def read_keys(body: bytes, random: Random) -> None:
     key = f"{records.TOLD_PREFIX}1"
     state.hear(KeyEntry(key, _hostile(ENTIRE, body, random), 90))
     plan(view, ("a", "s"), [1], 3.0)
-    state.orders(1, 2, "a")
+    state.orders(1, 2)
     assert state.end in ("", "budget spent")
     try:
         json.dumps(to_json(seen.status(1.0)))
