@@ -288,6 +288,7 @@ class Crawl:
                 recorder.counters |= resume_command(command, store)
                 budget = self.settings.budget
                 recorder.counters[tables.MAXIMUM] = budget.pages
+                recorder.counters[tables.GOES_ON_UNTIL] = None
                 recorder.counters[tables.PAGES_OF_A_RUN] = budget.pages or budget.new_pages
             return await self._crawl(recorder)
 

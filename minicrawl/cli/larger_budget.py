@@ -1,9 +1,12 @@
-"""The command that goes on with a crawl whose budget is spent."""
+"""The command that goes on with a crawl whose budget is spent, or whose --until has ended it."""
 
 import re
+import shlex
 
 from minicrawl.config.values.quantities import as_size, size, whole_number
 from minicrawl.report.progress.crawl_status import Status
+
+_VALUE = r"'[^']*'|[^\s']+"
 
 
 def with_larger_budget(
@@ -21,14 +24,18 @@ def with_larger_budget(
     if body_bytes is not None and received >= body_bytes:
         larger = body_bytes * (1 + received // body_bytes)
         command = _with_option(command, "--bytes", as_size(larger))
+    if status.goes_on_until:
+        command = _with_option(command, "--until", status.goes_on_until)
     return command
 
 
 def _value(command: str, name: str) -> str | None:
-    given = re.search(rf"(?<= ){name}[ =](\S+)", command)
+    given = re.search(rf"(?<= ){name}[ =]({_VALUE})", command)
     return given and given[1]
 
 
 def _with_option(command: str, name: str, value: str) -> str:
-    changed, count = re.subn(rf"(?<= ){name}[ =]\S+", f"{name} {value}", command)
-    return changed if count else f"{command} {name} {value}"
+    option = f"{name} {shlex.quote(value)}"
+    given = rf"(?<= )(?:{name}[ =](?:{_VALUE})|'{name}=[^']*')"  # a shell may quote either
+    changed, count = re.subn(given, option, command)
+    return changed if count else f"{command} {option}"

@@ -24,6 +24,7 @@ from minicrawl.crawl.record.commits import COMMIT_EVERY_S
 from minicrawl.crawl.record.recorder import Recorder
 from minicrawl.crawl.start.waiting_again import LAST_AT, in_scope_now
 from minicrawl.ports import Clock, WebAccess
+from minicrawl.store import tables
 
 GRACE_S = 5.0
 """Time for requests under way to end when the crawl is stopped, or its time is over."""
@@ -170,6 +171,8 @@ class Crawler:
                 await self._until_news(times, for_hosts=takes_more)
         await self._turns.let_end(GRACE_S if self._is_over(clock.now()) else None)
         self._leases.save()
+        if (limit := self._turns.limit) is not None and limit.reason is reason:
+            recorder.counters[tables.GOES_ON_UNTIL] = limit.goes_on_until
         return reason
 
     def _go_on(self, group: asyncio.TaskGroup, now: float, *, takes_more: bool) -> None:

@@ -176,18 +176,23 @@ class StopLimit:
         self._estimate = ImportanceEstimate(recorder)
         self.reason: Reason | None = None
         """Reason to end the crawl, if the rule says so."""
+        self.goes_on_until = ""
+        """--until with which a crawl goes on that ends now."""
 
     def look(self, now: float) -> None:
         """Check, now and then, whether the rule is reached."""
         match self._rule:
             case GatheredShare(share):
                 if self._estimate.look(now):
-                    self.reason = Reason.GATHERED if self._estimate.share >= share else None
+                    self._judge(self._estimate.share, share, Reason.GATHERED)
             case GuaranteedShare(share):
-                is_proven = self._counters.number(tables.GUARANTEED) >= share
-                self.reason = Reason.GATHERED if is_proven else None
+                self._judge(self._counters.number(tables.GUARANTEED), share, Reason.GATHERED)
             case other:
                 assert_never(other)
+
+    def _judge(self, reached: float, limit: float, reason: Reason) -> None:
+        self.reason = reason if reached >= limit else None
+        self.goes_on_until = self._rule.beyond(reached)
 
 
 class ProgressMeter:

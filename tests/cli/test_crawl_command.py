@@ -206,6 +206,7 @@ class TestACrawl:
             (["--bytes=1kB"], None, "with a larger budget"),
             (["--new-pages", "2"], ["--new-pages", "2"], "goes on"),
             (["--pages", "2", "--bytes", "1GB"], ["--pages", "4", "--bytes", "1GB"], "larger"),
+            (["--until", "5%"], None, "with another --until"),
         ],
     )
     def test_the_advice_after_a_budget_is_spent_goes_on(
@@ -219,6 +220,8 @@ class TestACrawl:
         assert main(["crawl", "seeds.txt", *budget, *of(server)]) == 0
         command, _, told = capsys.readouterr().err.splitlines()[-1].partition("  # ")
         assert remark in told
+        if (until := numbers(capsys)["goes_on_until"]) is not None:
+            again = ["--until", str(until)]
         if again is None:
             again = ["--bytes", as_size((numbers(capsys)["bytes"] // 1000 + 1) * 1000)]
         words = shlex.split(command)

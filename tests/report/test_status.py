@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from minicrawl.cli.larger_budget import with_larger_budget
 from minicrawl.crawl.refinement.converged_ranks import refine
 from minicrawl.report.links.problems import duplicates
 from minicrawl.report.progress.crawl_status import status
@@ -55,6 +56,29 @@ def test_the_command_to_resume_works_from_the_current_folder(
     move(Path("crawl.db"), Path("new.db"))
     moved = "minicrawl crawl seeds.txt --pages 9 --store new.db"
     assert status(Path("new.db")).command == moved
+
+
+@pytest.mark.parametrize(
+    ("given", "goes_on", "again"),
+    [
+        ("--pages 9", None, "--pages 9"),
+        ("--until 50% --pages 9", "90%", "--until 90% --pages 9"),
+        ("--until=50%", "none", "--until none"),
+        ("--until '60% guaranteed' -q", "80% guaranteed", "--until '80% guaranteed' -q"),
+        ("'--until=60% guaranteed'", "80% guaranteed", "--until '80% guaranteed'"),
+        ("a.txt", "90%", "a.txt --until 90%"),  # the rule stood in a file of settings
+    ],
+)
+def test_after_its_stop_rule_a_crawl_goes_on_with_another(
+    path: Path, given: str, goes_on: str | None, again: str
+) -> None:
+    with closing(HandCrawl(path)) as crawl:
+        crawl.seeds([A])
+        counters: dict[str, object] = {"command": f"minicrawl crawl {given}"}
+        crawl.batch.counters = counters | ({"goes_on_until": goes_on} if goes_on else {})
+    found = status(path)
+    assert found.command == f"minicrawl crawl {given}"
+    assert with_larger_budget(found.command, found) == f"minicrawl crawl {again}"
 
 
 def test_the_error_factor_is_all_cash_divided_by_the_cash_that_flowed(path: Path) -> None:

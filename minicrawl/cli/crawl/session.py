@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -208,10 +208,13 @@ class Session:
             commands = ("redirects",)
         for command in commands:
             self._print(f"  {PROGRAM} {command}{store}")
-        if self._reason is events.Reason.BUDGET:
-            budget, resume = self._crawl.settings.budget, self._options.resume
-            command = with_larger_budget(resume, self._found, budget.pages, budget.body_bytes)
+        budget, resume, found = settings.budget, self._options.resume, self._found
+        if budget.until is None:  # an update goes on after a crawl that --until ended
+            found = replace(found, goes_on_until=None)
+        if self._reason is events.Reason.BUDGET or found.goes_on_until:
+            command = with_larger_budget(resume, found, budget.pages, budget.body_bytes)
             effect = "goes on" if command == resume else "with a larger budget"
+            effect = "with another --until" if found.goes_on_until else effect
             self._print(f"  {command}  # {effect}")
         elif (
             self._reason is events.Reason.EMPTY

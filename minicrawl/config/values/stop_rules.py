@@ -8,10 +8,11 @@ A new form is a class here, entered in `Until`. mypy then names the place that j
 `crawl.progress.StopLimit`; a reason of its own is a row of `crawl.events.Reason`.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar, get_args
 
-from minicrawl.config.values.kinds import InvalidValue, ValueKind
+from minicrawl.config.values.kinds import NONE, InvalidValue, ValueKind
 from minicrawl.config.values.quantities import as_percent, part
 
 
@@ -45,6 +46,10 @@ class GatheredShare(_Form):
     def __str__(self) -> str:
         return as_percent(self.share)
 
+    def beyond(self, reached: float) -> str:
+        """Return the --until with which a crawl goes on that has `reached` this share."""
+        return NONE if reached >= 1 else f"{math.ceil(50 * (1 + reached))}%"
+
 
 @dataclass(frozen=True, slots=True)
 class GuaranteedShare(_Form):
@@ -69,6 +74,10 @@ class GuaranteedShare(_Form):
 
     def __str__(self) -> str:
         return self.plain
+
+    def beyond(self, reached: float) -> str:
+        further = GatheredShare(self.share).beyond(reached)
+        return further if further == NONE else f"{further} {_GUARANTEED}"
 
 
 _GUARANTEED = "guaranteed"

@@ -67,6 +67,7 @@ class Status:
     pruning_waits: bool  # deletion waits until nobody reads the archive
     taken_down: Sequence[tables.Takedown]  # oldest first
     command: str | None  # resumes the crawl from the current folder
+    goes_on_until: str | None  # with this --until, if that of the command has ended the crawl
 
 
 def status(path: Path) -> Status:
@@ -98,6 +99,7 @@ def _status(
     known = questions.pages_known(connection) - (pages or {}).get(State.FOREIGN, 0)
     fetched = None if pages is None else sum(pages.get(state, 0) for state in READ_STATES)
     recorded, minted = counted.get(tables.RECORDED), counted.get(tables.MINTED)
+    until = counters.get(tables.GOES_ON_UNTIL)
     requests, running_s = counted.get("requests"), counted.get("running_s")
     return Status(
         pages_known=known,
@@ -122,6 +124,7 @@ def _status(
         pruning_waits=counters.get(tables.PRUNING_WAITS) is True,
         taken_down=tables.takedowns(counters),
         command=_command(counters, path),
+        goes_on_until=str(until) if until else None,
     )
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from minicrawl import Settings
 from minicrawl.config.table import BY_NAME
-from minicrawl.config.values.kinds import InvalidValue
+from minicrawl.config.values.kinds import NONE, InvalidValue
 from minicrawl.config.values.stop_rules import UNTIL, GatheredShare, GuaranteedShare, Until
 from minicrawl.config.writing import plain
 
@@ -45,3 +45,13 @@ def test_what_a_store_keeps_of_a_rule_is_read_as_the_same_rule(share: float, end
     stored = json.loads(json.dumps(plain(settings, BY_NAME["until"])))
     assert type(stored) in ((str,) if ending else (int, float))  # as stores always had it
     assert Settings.of(until=stored) == settings
+
+
+@given(st.floats(0, 1), st.floats(0.01, 0.999))
+def test_a_crawl_goes_on_with_a_larger_share(above: float, share: float) -> None:
+    for rule in (GatheredShare(share), GuaranteedShare(share)):
+        reached = share + above * (0.9999 - share)
+        further = UNTIL.read(rule.beyond(reached))
+        assert type(further) is type(rule)
+        assert reached < getattr(further, "share")  # noqa: B009
+        assert rule.beyond(1.0) == NONE
