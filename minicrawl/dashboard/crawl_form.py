@@ -35,7 +35,7 @@ FIELDS = {
     "pages": "Pages",
     "for": "Time",
     "bytes": "Download",
-    "until": "Importance to gather",
+    "until": "Stop rule",
     "workers": "Worker processes",
     "concurrency": "Requests at once",
     "delay": "Delay between two requests to a host",

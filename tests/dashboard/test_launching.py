@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minicrawl import Loaded, MinicrawlError
+from minicrawl import Loaded, MinicrawlError, Settings
 from minicrawl.cli import main
 from minicrawl.config import load
 from minicrawl.config.parts.storage import DEMO_PAGES
@@ -67,6 +67,14 @@ def test_a_form_becomes_options_and_seeds() -> None:
         *("--scope=host", r"--deny=\.pdf$", r"--deny=\.zip$", "--pages=100"),
         *("--workers=2", "--delay=2s", "--ignore-robots"),
     ]
+
+
+@pytest.mark.parametrize("rule", ["90%", "60% guaranteed"])
+def test_the_form_takes_each_form_of_a_stop_rule_and_calls_it_so(rule: str) -> None:
+    assert arguments_of({"seeds": "a.example", "until": rule})[0] == [f"--until={rule}"]
+    shown = CrawlForm(NOWHERE, lambda: Settings.given(until=rule)).shown({})
+    assert (shown["labels"]["until"], shown["values"]["until"]) == ("Stop rule", rule)
+    assert "“Stop rule” '60% guaranteed' needs" in in_words("--until '60% guaranteed' needs links")
 
 
 def test_an_untouched_form_shows_the_settings_of_the_store_and_gives_no_option(

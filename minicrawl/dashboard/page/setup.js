@@ -94,7 +94,7 @@ export const makeSetup = (place, app) => {
           pagesField,
           field("for", text({}), "such as 90s, 30m or 8h"),
           field("bytes", text({}), "such as 500MB"),
-          field("until", text({}), "such as 90%"))),
+          field("until", text({}), "such as 90% of all importance, or 60% guaranteed"))),
       h("section", { class: "card", "aria-label": "How" }, h("header", {}, h("h2", {}, "How")),
         h("div", { class: "fields" },
           h("div", { class: "field" }, h("div", { class: "row tight" }, label("workers"), workersShown), named("workers", workers), h("div", { class: "check" }, workersAuto, h("label", { for: "workers-auto" }, "one for each spare core of the machine")), wrong("workers")),
