@@ -227,6 +227,7 @@ def _check_replay(
 ) -> None:
     if not _has_links(connection):
         audit.notes.append("the fold: a store without links keeps only its last steps")
+    # Version 0.1 dealt the cash anew when it refined, and wrote no step that says so.
     elif (seq := tables.meta(connection, "restated")) is not None:
         audit.notes.append(f"the fold: the ranks were refined after step {seq}")
     else:
