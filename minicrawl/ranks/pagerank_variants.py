@@ -156,14 +156,14 @@ def mixture(ranks: Mapping[str, Scores], parts: Mapping[str, float]) -> Scores:
 
 def parts_by_words(texts: Mapping[str, Sequence[str]], query: str) -> dict[str, float]:
     """Return the weights of the topics for this query, which sum to 1."""
-    counts = {topic: Counter(words_of(" ".join(lines))) for topic, lines in texts.items()}
-    query_words = words_of(query)
+    counts = {topic: Counter(casefolded_words(" ".join(lines))) for topic, lines in texts.items()}
+    query_words = casefolded_words(query)
     if not any(word in count for count in counts.values() for word in query_words):
         raise UsageError(f"no topic has a word of {query!r}: use other words, or --mix")
     return parts_by_counts(counts, query_words)
 
 
-def words_of(text: str) -> list[str]:
+def casefolded_words(text: str) -> list[str]:
     """Return the case-folded words of a text."""
     return _WORD.findall(text.casefold())
 
