@@ -10,7 +10,6 @@ log        numbered entries of one shard; the first ones may have been removed
 pages      logs of the same kind, for the kept pages of shards
 snapshots  logs of the same kind, for snapshots of their stores
 key        a name with a small value and a revision, which grows with each change of any key
-beats      keys with a leader of their own: they answer while servers elect one for the other keys
 broadcast  a message to current listeners; it is not stored, and may be lost
 """
 
@@ -133,19 +132,12 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
         """Name of the crawl."""
 
     @property
-    def beats(self) -> KeyValues:
-        """Keys with a leader of their own, for what nodes repeat every second."""
-
-    @property
     def pages(self) -> ShardLogs:
         """The logs of kept pages: each shard has one beside its log, made on first use."""
 
     @property
     def snapshots(self) -> ShardLogs:
         """The logs of snapshots, made on first use."""
-
-    async def separate_leaders(self) -> None:
-        """Move the lead of the beats to a server that does not lead the keys, if there is one."""
 
     async def switch_server(self) -> None:
         """Connect to another server, if there is one: this one may be cut off from the others."""

@@ -9,7 +9,7 @@ import pytest
 
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.engine import ClusterEngine
-from minicrawl.cluster.nats.connecting import connect
+from minicrawl.cluster.nats.connecting import NatsEngine, connect
 from minicrawl.cluster.servers import PROGRAM, server_program
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 
@@ -29,6 +29,14 @@ async def connected(access: ClusterAccess) -> AsyncIterator[ClusterEngine]:
         yield engine
     finally:
         await engine.close()
+
+
+async def leader_of(engine: ClusterEngine, stream: str) -> str | None:
+    """Return the server that leads a stream; None during an election. Crawls need not know it."""
+    assert isinstance(engine, NatsEngine)
+    answer = await engine._jetstream.api(f"STREAM.INFO.{stream}")
+    leader: str | None = (answer.get("cluster") or {}).get("leader")
+    return leader
 
 
 def fake(seed: int | None) -> EngineKind:

@@ -14,7 +14,6 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from enum import Enum, auto
-from functools import cached_property
 
 from minicrawl.cluster.engine import (
     MOST_VALUE_BYTES,
@@ -77,9 +76,7 @@ def _finish(future: "asyncio.Future[None]") -> None:
 class FakeServers:
     """State of the servers. With a `seed` they are unruly, without one quick and exact."""
 
-    def __init__(
-        self, seed: int | None = None, log_bytes: int | None = None, *, is_second: bool = False
-    ) -> None:
+    def __init__(self, seed: int | None = None, log_bytes: int | None = None) -> None:
         self.logs: defaultdict[int, Log] = defaultdict(Log)
         self.pages: defaultdict[int, Log] = defaultdict(Log)
         self.snapshots: defaultdict[int, Log] = defaultdict(Log)
@@ -94,8 +91,6 @@ class FakeServers:
         self.log_bytes = log_bytes
         self.faults = list[Fault | None]()
         """Faults of the next calls, in order."""
-        self.beats = None if is_second else FakeServers(seed, is_second=True)
-        """Servers of the beats, with faults of their own."""
         self.waiters = Waiters()
         self.lock = threading.RLock()
         self._random = None if seed is None else random.Random(seed)
@@ -141,7 +136,7 @@ class _Call:
 
 
 class FakeEngine:
-    """The whole engine. Only the keys of `beats` are used, and only the logs of the others."""
+    """The whole engine. Only the logs of `pages` and `snapshots` are used."""
 
     def __init__(
         self, servers: FakeServers | None = None, logs: defaultdict[int, Log] | None = None
@@ -151,10 +146,6 @@ class FakeEngine:
         self.name, self.closed = "crawl", False
         self.left = 0
         """Number of changes to another server."""
-
-    @cached_property
-    def beats(self) -> "FakeEngine":
-        return FakeEngine(self.servers.beats)
 
     @property
     def pages(self) -> "FakeEngine":
@@ -168,9 +159,8 @@ class FakeEngine:
         return [ServerFacts("fake", as_text(RECOMMENDED), syncs=True)]
 
     async def close(self) -> None:
-        for part in (self, self.beats):
-            part.closed = True
-            part.servers.waiters.wake()
+        self.closed = True
+        self.servers.waiters.wake()
 
     def _call(self) -> _Call:
         return _Call(self.servers)
@@ -265,10 +255,6 @@ class FakeEngine:
         revision = self.servers.next_revision()
         self.servers.values[key] = KeyEntry(key, value, revision)
         return revision
-
-    async def separate_leaders(self) -> None:
-        async with self._call():
-            pass
 
     async def switch_server(self) -> None:
         self.left += 1

@@ -212,17 +212,6 @@ async def test_a_value_may_have_the_largest_size(engine: ClusterEngine) -> None:
     assert await engine.get("large") == KeyEntry("large", value, revision)
 
 
-async def test_beats_are_kept_apart_from_other_keys(connect: Connect) -> None:
-    engine, other = await connect(), await connect()
-    await engine.separate_leaders()
-    await engine.put("node.a", b"key")
-    await engine.beats.put("node.a", b"beat")
-    assert [entry.value for entry in await other.keys()] == [b"key"]
-    assert [entry.value for entry in await other.beats.keys()] == [b"beat"]
-    async with aclosing(other.beats.watch("node.")) as changes:
-        assert without_revision(await anext(changes)) == ("node.a", b"beat")
-
-
 async def test_a_broadcast_reaches_the_present_listeners_of_its_topic_only(
     connect: Connect,
 ) -> None:

@@ -26,10 +26,9 @@ from minicrawl.cluster.engine import (
     LogEntry,
 )
 from minicrawl.cluster.nats.connecting import NatsEngine, connect
-from minicrawl.cluster.nats.streams import KeyBucket, Streams
 from minicrawl.cluster.servers import LocalServers, local_servers
 from minicrawl.errors import UsageError
-from tests.cluster.engines import connected, needs_server
+from tests.cluster.engines import connected, leader_of, needs_server
 from tests.cluster.relay import Weather, relays
 
 pytestmark = [needs_server, pytest.mark.anyio]
@@ -250,9 +249,9 @@ async def test_a_change_of_leader_takes_the_lead_from_its_server_and_loses_no_en
         first = await engine.append(SHARD, 0, b"one")
         # The leader of a log, which no crawl asks for.
         stream = await engine._streams.log(SHARD, "log")
-        before = await engine._streams.leader(stream)
+        before = await leader_of(engine, stream)
         await engine.change_leader(SHARD)
-        while await engine._streams.leader(stream) in (None, before):
+        while await leader_of(engine, stream) in (None, before):
             await asyncio.sleep(0.1)
         assert await engine.append(SHARD, first, b"two") == first + 1
         contents = [entry.content async for entry in engine.entries(SHARD)]
@@ -299,32 +298,6 @@ async def test_of_entries_appended_after_the_same_one_only_one_is_accepted(tmp_p
         await engines[3].remove_entries(SHARD, begin)
         behind = [one for one in appended if one.number > begin]
         assert [one async for one in engines[4].entries(SHARD)] == behind
-
-
-@pytest.mark.slow
-async def test_beats_are_answered_while_the_servers_elect_a_leader_of_the_keys(
-    tmp_path: Path,
-) -> None:
-    async with served(tmp_path, 3) as (servers, engine):
-        # Leaders of logs, which no crawl asks for.
-        streams = engine._streams
-        leaders = [""]
-        while len(set(leaders) - {""}) < 2:
-            await engine.separate_leaders()
-            leaders = [await leader(streams, one) for one in (streams.keys, streams.beats)]
-        (led,) = (one for one in servers.servers if one.name == leaders[0])
-        await led.end(signal.SIGKILL)
-        keys, beats = (
-            asyncio.create_task(one.put("node.a", b"1")) for one in (engine, engine.beats)
-        )
-        await asyncio.wait((keys, beats), return_when=asyncio.FIRST_COMPLETED)
-        assert beats.done()
-        assert not keys.done()
-        assert await keys
-
-
-async def leader(streams: Streams, bucket: KeyBucket) -> str:
-    return await streams.leader(bucket.stream) or ""
 
 
 async def outlive(servers: LocalServers, engine: ClusterEngine) -> None:

@@ -4,7 +4,7 @@ jetstream    requests, repeated until they are answered
 streams      names and creation of a crawl's streams
 connecting   the connection, with credentials; the engine made of all parts
 logs         the logs of each shard: of its store, its kept pages and its snapshots
-keys         small values that change, and beats
+keys         small values that change
 broadcasts   messages that nothing stores
 
 Laws: nothing here knows the meaning of entries and values. A message is never larger than

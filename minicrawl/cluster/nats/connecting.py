@@ -24,7 +24,7 @@ from nats.errors import AuthorizationError, Error
 from minicrawl.cluster.access import ClusterAccess, cancelled, without_password
 from minicrawl.cluster.engine import EngineError, EngineUnavailable
 from minicrawl.cluster.nats.broadcasts import NatsBroadcasts
-from minicrawl.cluster.nats.jetstream import JetStreamClient, JetStreamRefusal
+from minicrawl.cluster.nats.jetstream import JetStreamClient
 from minicrawl.cluster.nats.keys import NatsKeys
 from minicrawl.cluster.nats.logs import NatsLogs
 from minicrawl.cluster.nats.streams import Streams
@@ -87,16 +87,8 @@ _MOST_CREDS_BYTES = 1 << 20
 class NatsEngine(NatsLogs, NatsKeys, NatsBroadcasts):
     def __init__(self, streams: Streams) -> None:
         super().__init__(streams)
-        self.beats, self.name = NatsKeys(streams, streams.beats), streams.name
+        self.name = streams.name
         self.pages, self.snapshots = NatsLogs(streams, "pages"), NatsLogs(streams, "snapshots")
-
-    async def separate_leaders(self) -> None:
-        streams = self._streams
-        beats = streams.beats.stream
-        with suppress(JetStreamRefusal):  # no other server can lead now
-            leader = await streams.leader(streams.keys.stream)
-            if leader and leader == await streams.leader(beats):
-                await streams.step_down(beats)
 
     async def switch_server(self) -> None:
         await self._jetstream.switch_server()
@@ -161,7 +153,7 @@ async def connect(settings: ClusterAccess, *, makes: bool = True) -> NatsEngine:
             streams = Streams(jetstream, settings)
             if makes:
                 await streams.open_common()
-            elif await jetstream.api_if_found(f"STREAM.INFO.{streams.keys.stream}") is None:
+            elif await jetstream.api_if_found(f"STREAM.INFO.{streams.keys}") is None:
                 raise EngineError(
                     f"no crawl named {settings.name} exists on this cluster: "
                     "minicrawl crawl SEEDS --cluster URL"

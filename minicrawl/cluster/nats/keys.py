@@ -12,7 +12,7 @@ from nats.errors import Error
 from minicrawl.cluster.engine import MOST_VALUE_BYTES, KeyTaken
 from minicrawl.cluster.nats.jetstream import WRONG_SEQUENCE, JetStreamRefusal
 from minicrawl.cluster.nats.logs import AT_ONCE
-from minicrawl.cluster.nats.streams import KeyBucket, NatsPart, Streams
+from minicrawl.cluster.nats.streams import NatsPart
 from minicrawl.cluster.records import KeyEntry
 
 _LOOKS_EVERY_S = 2.0
@@ -25,10 +25,6 @@ _MARKER = f"{_OPERATION}: ".encode()
 
 class NatsKeys(NatsPart):
     """`KeyValues` in a bucket in the format of `nats kv`."""
-
-    def __init__(self, streams: Streams, bucket: KeyBucket | None = None) -> None:
-        super().__init__(streams)
-        self._bucket = bucket or streams.keys
 
     async def get(self, key: str) -> KeyEntry | None:
         entry = await self._last(key)
@@ -56,7 +52,7 @@ class NatsKeys(NatsPart):
 
     async def keys(self, prefix: str = "") -> list[KeyEntry]:
         answer = await self._jetstream.api(
-            f"STREAM.INFO.{self._bucket.stream}", {"subjects_filter": self._subjects(prefix)}
+            f"STREAM.INFO.{self._streams.keys}", {"subjects_filter": self._subjects(prefix)}
         )
         subjects, entries = sorted(answer["state"].get("subjects") or ()), list[KeyEntry]()
         for begin in range(0, len(subjects), AT_ONCE):
@@ -121,17 +117,17 @@ class NatsKeys(NatsPart):
     def _subjects(self, prefix: str) -> str:
         if prefix and not prefix.endswith("."):
             raise ValueError(f"the prefix {prefix!r} does not end with a dot")
-        return self._bucket.subject(f"{prefix}>")
+        return self._streams.key_subject(f"{prefix}>")
 
     async def _last(self, key: str) -> KeyEntry | None:
         """Return the last value of a key or its deletion marker, if it ever had one."""
-        return await self._find({"last_by_subj": self._bucket.subject(key)})
+        return await self._find({"last_by_subj": self._streams.key_subject(key)})
 
     async def _find(self, query: dict[str, Any]) -> KeyEntry | None:
-        message = await self._jetstream.message(self._bucket.stream, query)
+        message = await self._jetstream.message(self._streams.keys, query)
         if message is None:
             return None
-        key = message.subject.removeprefix(self._bucket.subject(""))
+        key = message.subject.removeprefix(self._streams.key_subject(""))
         return KeyEntry(
             key, None if _MARKER in message.headers else message.content, message.number
         )
@@ -140,7 +136,7 @@ class NatsKeys(NatsPart):
         if len(value) > MOST_VALUE_BYTES:
             raise ValueError(f"{key}: {len(value):,} bytes are more than a value may have")
         try:
-            return await self._jetstream.store(self._bucket.subject(key), value, headers)
+            return await self._jetstream.store(self._streams.key_subject(key), value, headers)
         except JetStreamRefusal as refusal:
             if refusal.error_code not in WRONG_SEQUENCE:
                 raise

@@ -5,11 +5,10 @@ Law: an existing stream keeps its configuration, even if a later version would c
 log      `minicrawl-NAME-log-3`: entries of shard 3
 pages    `minicrawl-NAME-pages-3`: pages that shard 3 keeps, if it keeps any; snapshots alike
 keys     `KV_minicrawl-NAME`: a bucket in the format of `nats kv`
-beats    `KV_minicrawl_beats-NAME`: another such bucket, for heartbeats
 """
 
 import asyncio
-from typing import Any, NamedTuple
+from typing import Any
 
 from minicrawl.cluster.access import ClusterAccess
 from minicrawl.cluster.engine import EngineUnavailable
@@ -27,29 +26,21 @@ _MEET_S = 3.0
 _RETRY_S = 0.2
 
 
-class KeyBucket(NamedTuple):
-    name: str
-
-    @property
-    def stream(self) -> str:
-        return f"KV_{self.name}"
-
-    def subject(self, key: str) -> str:
-        """Return the subject of a key, or a wildcard if it ends with `>`."""
-        return f"$KV.{self.name}.{key}"
-
-
 class Streams:
     """Names of a crawl's streams, and their creation. Logs are created on first use."""
 
     def __init__(self, jetstream: JetStreamClient, settings: ClusterAccess) -> None:
         self.jetstream, self._settings = jetstream, settings
         self.name, self.bucket = settings.name, settings.bucket
-        self.keys, self.beats = KeyBucket(self.bucket), KeyBucket(f"minicrawl_beats-{self.name}")
+        self.keys = f"KV_{self.bucket}"
         self._made = set[str]()
 
     def log_subject(self, shard: int, kind: str) -> str:
         return f"{self.bucket}.{kind}.{shard}"
+
+    def key_subject(self, key: str) -> str:
+        """Return the subject of a key, or a wildcard if it ends with `>`."""
+        return f"$KV.{self.bucket}.{key}"
 
     def broadcast_subject(self, topic: str) -> str:
         """Return the subject of a broadcast, or a wildcard if it ends with `>`.
@@ -59,22 +50,19 @@ class Streams:
         return f"{self.bucket}.broadcast.{topic}"
 
     async def open_common(self) -> None:
-        """Create the streams that all shards share."""
-        buckets = (
-            self._make(
-                bucket.stream,
-                [bucket.subject(">")],
-                allow_rollup_hdrs=True,
-                max_msgs_per_subject=1,
-                deny_delete=True,
-            )
-            for bucket in (self.keys, self.beats)
+        """Create the stream that all shards share."""
+        await self._make(
+            self.keys,
+            [self.key_subject(">")],
+            allow_rollup_hdrs=True,
+            max_msgs_per_subject=1,
+            deny_delete=True,
         )
-        await asyncio.gather(*buckets)
 
     async def step_down(self, stream: str) -> None:
         """Make another server lead the stream, if one has it."""
-        if (await self._members(stream)).get("replicas"):
+        answer = await self.jetstream.api(f"STREAM.INFO.{stream}")
+        if (answer.get("cluster") or {}).get("replicas"):
             await self.jetstream.api(f"STREAM.LEADER.STEPDOWN.{stream}")
 
     async def log(self, shard: int, kind: str) -> str:
@@ -109,15 +97,6 @@ class Streams:
                     ) from None
                 await asyncio.sleep(_RETRY_S)
         self._made.add(name)
-
-    async def leader(self, stream: str) -> str | None:
-        """Return the leader of the stream; None during an election, or with a single server."""
-        name: str | None = (await self._members(stream)).get("leader")
-        return name
-
-    async def _members(self, stream: str) -> dict[str, Any]:
-        """Return the leader and the other replicas of a stream; empty with a single server."""
-        return (await self.jetstream.api(f"STREAM.INFO.{stream}")).get("cluster") or {}
 
 
 class NatsPart:

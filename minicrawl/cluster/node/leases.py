@@ -24,11 +24,10 @@ A node must not mistake its own deafness for the silence of others. It receives 
 through the same stream as theirs, in order: when its beat of 7.9 comes back, everything sent there
 before 7.9 has arrived. Silence is counted only up to that moment, not up to now.
 
-Beats go to two places, each led by a server of its own, and one of them suffices: after the loss of
-a server, the place that it led gives no answers for up to 9 s.
+After the loss of the server that led the keys, beats are answered again after 4 to 9 s: until then
+the crawl may pause, and nobody counts as silent.
 
 silent    a node whose record did not change; its record renews all of its leases at once
-place     one of the two sets of keys, KEYS and BEATS, each led by a server of its own
 young     a node that joined a moment ago: it takes free shards, but no shard moves to it yet
 
 The budget of pages is agreed on in the same way, by compare-and-set (see `shared_budget`).
@@ -36,20 +35,20 @@ The budget of pages is agreed on in the same way, by compare-and-set (see `share
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import NamedTuple
 
 from minicrawl.cluster import records
 from minicrawl.cluster.node.assignment import assignment
 from minicrawl.cluster.records import KeyEntry, LeaseRecord, NodeRecord
 
-# Silent means: in each place, up to the moment to which everything said there is certainly known.
+# Silent means: up to the moment to which everything said is certainly known.
 # HOLD_S is shorter than LEASE_S also if a process is paused as a whole, since its clock runs on.
 
 BEAT_S = 1.0
 """Interval between signs of life."""
 HOLD_S = 6.0
 LEASE_S = 8.0
-KEYS, BEATS = "keys", "beats"
 YOUNG_S = 5.0
 """Time for which no shard moves to a new node, so that none moves to one that leaves at once."""
 
@@ -83,8 +82,8 @@ class ClusterView:
     nodes: dict[str, SeenNode] = field(default_factory=dict)
     leases: dict[int, SeenLease] = field(default_factory=dict)
     drained: set[str] = field(default_factory=set)
-    known_to: dict[str, float] = field(default_factory=dict)
-    """Moment up to which everything said is known, by place. Absent places are ignored."""
+    known_to: float = inf
+    """Moment up to which everything said is known; `inf` if that is the current one."""
 
     def hear(self, entry: KeyEntry, now: float) -> NodeRecord | bool:
         """Process the current value of a key. Raises RecordError.
@@ -114,21 +113,6 @@ class ClusterView:
         elif before.record.beat < record.beat:  # else the record was read twice, or arrived late
             self.nodes[name] = SeenNode(record, before.since, now)
 
-    def hear_beat(self, name: str, record: NodeRecord, now: float) -> None:
-        """Process a record from the second place, where a node that has left may still be read."""
-        before = self.nodes.get(name)
-        if before is not None and before.record.session == record.session:
-            self.hear_node(name, record, now)
-
-    def know_all_to(self, place: str, moment: float) -> bool:
-        """Note that everything said in this place before `moment` was heard.
-
-        Return True if that advances the moment up to which all places are known.
-        """
-        before = min(self.known_to.values(), default=moment)
-        self.known_to[place] = max(moment, self.known_to.get(place, moment))
-        return min(self.known_to.values()) > before
-
     def hear_lease(self, shard: int, record: LeaseRecord | None, revision: int) -> None:
         """Process a lease, unless it is older than the known one; None if the key was deleted."""
         before = self.leases.get(shard)
@@ -141,7 +125,7 @@ class ClusterView:
 
     def live(self, now: float) -> dict[str, SeenNode]:
         """Return the nodes that were heard lately, or may have spoken without being heard yet."""
-        since = min((now, *self.known_to.values())) - LEASE_S
+        since = min(now, self.known_to) - LEASE_S
         return {name: node for name, node in self.nodes.items() if node.heard_at > since}
 
     def holders(self, now: float) -> dict[int, str]:

@@ -3,14 +3,14 @@
 Laws: each second a node decides again from what it has heard. It sends signs of life even while it
 waits for something else. A node that cannot be heard stops its shards without being told, and later
 continues those that are still its own. A node holds no shard of a crawl of another version. A value
-that no node writes is reported and ignored. For each place (see `leases`) the node knows the moment
-up to which it has heard everything.
+that no node writes is reported and ignored. The node knows the moment up to which it has heard
+everything: its own beat of that moment came back.
 """
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 
 from minicrawl.cluster import records
@@ -19,7 +19,7 @@ from minicrawl.cluster.channels.outbox import exchange_interval_s
 from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.following import follow, listen
-from minicrawl.cluster.node.leases import BEAT_S, BEATS, HOLD_S, KEYS, ClusterView, plan
+from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now, lease_clock
 from minicrawl.cluster.node.supervisor import ShardSupervisor, Start, Tell
 from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, NodeRecord, RecordError
@@ -32,8 +32,6 @@ _LONGEST_S = 1.5 * BEAT_S
 """Longest time between two decisions."""
 _LOOKS_EVERY_S = 5.0
 """Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
-_SEPARATE_EVERY_S = 5.0
-"""Interval at which a node checks that different servers lead the keys and the beats."""
 
 
 class Node:
@@ -58,17 +56,15 @@ class Node:
         self._leaving = leaving
         self._following: list[asyncio.Task[None]] = []
         self._knows_more = asyncio.Event()  # everything said up to a later moment is known
-        self.view.known_to = dict.fromkeys((KEYS, BEATS), -math.inf)
+        self.view.known_to = -math.inf
 
     async def run(self) -> None:
         """Run until the node is to leave and all shards are given up."""
         await self.presence.begin()
         jobs = (
             *(follow(self._engine, prefix, self.hear) for prefix in records.FOLLOWED),
-            follow(self._engine.beats, records.NODE_PREFIX, self.hear_beat),
             listen(self._engine, TOLD_PREFIX, self.state.hear),
             _every(_LOOKS_EVERY_S, self._read_stored_facts),
-            _every(_SEPARATE_EVERY_S, self._separate_leaders),
         )
         self._following = [asyncio.create_task(job) for job in jobs]
         leaves_at = None
@@ -118,41 +114,22 @@ class Node:
                 self.state.hear(entry)
 
     def hear(self, entry: KeyEntry) -> None:
-        """Process the current value of a key. Report and ignore a value that no node writes."""
-        with self._reporting():
-            heard = self.view.hear(entry, self._now())
-            if isinstance(heard, NodeRecord):
-                self._hear_own(KEYS, entry, heard)
-            elif not heard:
-                self.state.hear(entry)
+        """Process the current value of a key. Report and ignore a value that no node writes.
 
-    def hear_beat(self, entry: KeyEntry) -> None:
-        with self._reporting():
-            if (record := NodeRecord.of(entry)) is not None:
-                self.view.hear_beat(_name_in(entry), record, self._now())
-                self._hear_own(BEATS, entry, record)
-
-    @contextmanager
-    def _reporting(self) -> Iterator[None]:
+        Keys arrive in order: everything said before our own beat has been heard when it arrives.
+        """
         try:
-            yield
+            heard = self.view.hear(entry, self._now())
         except RecordError as error:
             self._tell(str(error))
-
-    def _hear_own(self, place: str, entry: KeyEntry, said: NodeRecord) -> None:
-        """Note our own beat when it arrives.
-
-        Keys arrive in order: everything said before our beat has been heard.
-        """
-        began = self.presence.began(said) if _name_in(entry) == self.presence.name else None
-        if began is not None and self.view.know_all_to(place, began):
-            self._knows_more.set()
-
-    async def _separate_leaders(self) -> None:
-        """Keep one server from leading both places: the first live node by name does so for all."""
-        if self.presence.name == min(self.view.live(self._now()), default=""):
-            with suppress(EngineError):  # the next round may succeed
-                await self._engine.separate_leaders()
+            return
+        if isinstance(heard, NodeRecord):
+            began = self.presence.began(heard)
+            if began is not None and began > self.view.known_to:
+                self.view.known_to = began
+                self._knows_more.set()
+        elif not heard:
+            self.state.hear(entry)
 
     async def beat(self) -> None:
         """Send a sign of life. If it is confirmed, extend the deadline of our crawls."""
@@ -167,7 +144,7 @@ class Node:
                 ends = "there is room" if presence.refusal else "it does"
                 shards = counted(len(self.held), "shard")
                 self._tell(f"{why}: {shards} of this node paused until {ends}")
-            if not presence.refusal:  # two servers lead the two places, and neither answers
+            if not presence.refusal:  # our server may be cut off from the others
                 await self._engine.switch_server()
             return
         self.view.hear_node(presence.name, presence.record, self._now())
@@ -256,10 +233,6 @@ async def _every(interval_s: float, work: Callable[[], Awaitable[None]]) -> None
     while True:
         await work()
         await asyncio.sleep(interval_s)
-
-
-def _name_in(entry: KeyEntry) -> str:
-    return entry.key.removeprefix(records.NODE_PREFIX)
 
 
 def _listed(shards: Collection[int]) -> str:

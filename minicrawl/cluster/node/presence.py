@@ -1,4 +1,4 @@
-"""A node's signs of life: its record, written again at each beat, in two places.
+"""A node's signs of life: its record, written again at each beat.
 
 Laws: a name belongs to one process at a time; a second one is refused. `renewed_at` is never
 later than the moment at which the others heard the beat: it was read before the beat was sent.
@@ -7,13 +7,13 @@ later than the moment at which the others heard the beat: it was read before the
 import asyncio
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable, KeyTaken, KeyValues
-from minicrawl.cluster.node.leases import BEAT_S, BEATS, KEYS, LEASE_S
+from minicrawl.cluster.node.leases import BEAT_S, LEASE_S
 from minicrawl.cluster.records import NODE_PREFIX, NodeRecord
 from minicrawl.errors import UsageError
 
@@ -39,18 +39,15 @@ class NodePresence:
     def __init__(
         self,
         engine: KeyValues,
-        beats: KeyValues,
         name: str,
         record: NodeRecord,
         folder: Path,
         now: Now,
     ) -> None:
-        self._engine, self._beats, self._folder, self._now = engine, beats, folder, now
+        self._engine, self._folder, self._now = engine, folder, now
         self.name, self.record = name, record
         self._key, self._revision = f"{NODE_PREFIX}{name}", 0
-        self._under_way: dict[str, asyncio.Task[None]] = {}
         self._began: dict[int, float] = {}
-        self._answers = 0
         self.renewed_at = now()
         """Time at which the last confirmed beat was sent."""
         self.refusal = ""
@@ -85,51 +82,27 @@ class NodePresence:
         await self.beat()
 
     async def beat(self) -> bool:
-        """Send a sign of life. Return whether a place has confirmed one since the last call.
-
-        A place that has not answered the last beat gets no new one.
-        """
-        began, before = self._now(), self._answers
-        for task in self._under_way.values():
-            if task.done():
-                task.result()
-        beat, disk_free = self.record.beat + 1, self._disk_free()
-        self.record = replace(self.record, beat=beat, disk_free=disk_free)
-        self._began[self.record.beat] = began
-        self._began.pop(self.record.beat - _BEATS_KEPT, None)
-        self._send(KEYS, self._write(), began)
-        self._send(BEATS, self._beats.put(self._key, self.record.pack()), began)
-        waiting = set(self._under_way.values())
-        while waiting and self._answers == before:
-            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-        return self._answers > before
+        """Send a sign of life. Return whether it is confirmed."""
+        began, beat = self._now(), self.record.beat + 1
+        self.record = replace(self.record, beat=beat, disk_free=self._disk_free())
+        self._began[beat] = began
+        self._began.pop(beat - _BEATS_KEPT, None)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._write()
+        except EngineFull as error:
+            self.refusal = str(error)
+            return False
+        except (EngineUnavailable, KeyTaken, TimeoutError):
+            return False  # KeyTaken: an earlier beat arrived in between
+        self.renewed_at, self.refusal = began, ""
+        return True
 
     def _disk_free(self) -> int:
         try:
             return shutil.disk_usage(self._folder).free
         except OSError:
             return 0  # nothing more can be written there
-
-    def _send(self, place: str, write: Coroutine[Any, Any, object], began: float) -> None:
-        sent = self._under_way.get(place)
-        if sent is None or sent.done():
-            self._under_way[place] = asyncio.create_task(self._renew(write, began))
-        else:
-            write.close()
-
-    async def _renew(self, write: Coroutine[Any, Any, object], began: float) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                await write
-        except EngineFull as error:
-            self.refusal = str(error)
-            return
-        except (EngineUnavailable, KeyTaken, TimeoutError):
-            return  # not confirmed; KeyTaken: an earlier beat arrived in between
-        self._answers += 1
-        self.renewed_at, self.refusal = max(self.renewed_at, began), ""
 
     async def _write(self) -> None:
         content = self.record.pack()
@@ -150,12 +123,6 @@ class NodePresence:
 
     async def leave(self) -> None:
         """Delete our record, if the engine can be reached."""
-        for task in self._under_way.values():
-            task.cancel()
-        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
-        try:
+        with suppress(EngineUnavailable, TimeoutError):  # to the others, the node falls silent
             async with asyncio.timeout(PATIENCE_S):
                 await self._engine.delete(self._key)
-                await self._beats.delete(self._key)
-        except (EngineUnavailable, TimeoutError):
-            return  # to the others, the node falls silent

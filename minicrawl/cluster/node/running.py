@@ -110,7 +110,7 @@ async def run_node(
                 room=most_shards,
                 workers=workers,
             )
-            presence = NodePresence(engine, engine.beats, name, record, folder, lease_clock)
+            presence = NodePresence(engine, name, record, folder, lease_clock)
             await Node(engine, presence, state, start, emit, stopped).run()
     if state.state.continued_as and not stopped.is_set():
         emit("the crawl has other shards now")

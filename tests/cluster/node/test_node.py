@@ -95,7 +95,7 @@ class TriedNode:
         session = f"session of {name} {len(servers.values)}"
         own = replace(record(name, beat=0), session=session)
         now = lambda: clock[0]  # noqa: E731
-        self.presence = NodePresence(self.engine, self.engine.beats, name, own, folder, now)
+        self.presence = NodePresence(self.engine, name, own, folder, now)
         self.state = CrawlState(self.engine, TERMS)
         self.state.hear(KeyEntry(STATE_KEY, RUNNING.pack(), 1))
         self.leaving, tell = asyncio.Event(), self.said.append
@@ -109,12 +109,9 @@ class TriedNode:
         return crawl
 
     async def hear(self) -> None:
-        for keys, hear in (
-            (self.engine, self.node.hear),
-            (self.engine.beats, self.node.hear_beat),
-        ):
-            for entry in sorted(keys.servers.values.values(), key=lambda one: one.revision):
-                hear(entry)
+        entries = self.engine.servers.values.values()
+        for entry in sorted(entries, key=lambda entry: entry.revision):
+            self.node.hear(entry)
 
     async def round(self) -> None:
         await self.hear()
@@ -137,21 +134,14 @@ class Cluster:
     def __init__(self) -> None:
         self.servers, self.clock = FakeServers(), [100.0]
 
-    @property
-    def beats(self) -> FakeServers:
-        assert self.servers.beats is not None
-        return self.servers.beats
-
     def node(self, name: str, engine: FakeEngine | None = None, folder: Path = Path()) -> TriedNode:
         return TriedNode(engine or FakeEngine(self.servers), name, self.clock, folder)
 
     def nobody_answers(self, fault: Fault = Fault.BEFORE) -> None:
-        for servers in (self.servers, self.beats):
-            servers.faults = [fault] * 10_000
+        self.servers.faults = [fault] * 10_000
 
     def all_answer(self) -> None:
-        for servers in (self.servers, self.beats):
-            servers.faults = []
+        self.servers.faults = []
 
     async def tick(self, _seconds: float) -> None:
         """Let a second pass: the sleep of a node that waits for its name."""
@@ -323,10 +313,9 @@ async def test_each_beat_says_how_much_room_the_disk_has(cluster: Cluster, tmp_p
     assert a.presence.record.disk_free == 0
 
 
-async def test_a_node_leaves_its_server_if_neither_keys_nor_beats_are_answered(
+async def test_a_node_leaves_its_server_if_beats_are_not_answered(
     a: TriedNode, cluster: Cluster
 ) -> None:
-    cluster.servers.faults = [Fault.BEFORE] * 10_000
     await cluster.pass_time(5, a)
     assert a.engine.left == 0
     cluster.nobody_answers()
@@ -337,30 +326,14 @@ async def test_a_node_leaves_its_server_if_neither_keys_nor_beats_are_answered(
     assert a.engine.left == 1
 
 
-@pytest.mark.parametrize("silent", ["servers", "beats"])
-async def test_nodes_keep_their_shards_while_only_keys_or_only_beats_are_answered(
-    cluster: Cluster, silent: str
-) -> None:
-    a, b = await _with_two(cluster)
-    before = dict(a.crawls)
-    getattr(cluster, silent).faults = [Fault.BEFORE] * 10_000
-    await cluster.pass_time(3 * LEASE_S, a, b)
-    assert a.crawls == before
-    assert {before[one].deadline for one in a.held.running} == {cluster.clock[0] + HOLD_S}
-    assert len(b.held.running) == 2
-    assert a.said == b.said == []
-
-
-async def test_a_silent_node_keeps_its_shards_until_keys_and_beats_are_answered(
-    cluster: Cluster,
-) -> None:
+async def test_a_silent_node_keeps_its_shards_while_nobody_could_be_heard(cluster: Cluster) -> None:
     _gone, b = await _with_two(cluster)
-    # The silent node may still send beats that nobody can hear.
-    cluster.beats.faults = [Fault.BEFORE] * 10_000
+    cluster.nobody_answers()
     await cluster.pass_time(2 * LEASE_S, b)
-    assert len(b.held.running) == 2
-    cluster.beats.faults = []
+    cluster.all_answer()
     await cluster.pass_time(3, b)
+    assert len(b.held.running) == 2
+    await cluster.pass_time(LEASE_S, b)
     assert sorted(b.held.running) == [0, 1, 2, 3]
 
 
@@ -388,7 +361,7 @@ async def test_a_node_keeps_its_shards_when_the_answer_to_a_beat_is_lost(
     a: TriedNode, cluster: Cluster, fault: Fault
 ) -> None:
     for _ in range(3):
-        cluster.servers.faults, cluster.beats.faults = [fault], [fault]
+        cluster.servers.faults = [fault]
         await cluster.pass_time(2, a)
     assert sorted(a.held.running) == [0, 1, 2, 3]
     assert a.said == []

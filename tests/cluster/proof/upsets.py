@@ -20,6 +20,7 @@ from minicrawl.cluster.nats.connecting import NatsEngine
 from minicrawl.cluster.node.leases import HOLD_S
 from minicrawl.cluster.overview import ClusterStatus
 from minicrawl.cluster.servers import LocalServer
+from tests.cluster.engines import leader_of
 from tests.cluster.node_process import NodeProcess, shards_of, until
 from tests.cluster.proof.disks import LoopDisk
 from tests.cluster.proof.judging import Silence, Upset
@@ -65,8 +66,7 @@ async def kill_the_server_of_the_keys(cluster: Upsettable, chance: Random) -> No
     """Kill the server that leads the keys: no lease can change until another one leads them."""
     engine = cluster.engine
     assert isinstance(engine, NatsEngine)
-    # Crawls need not know which server leads; whoever kills one does.
-    leader = await engine._streams.leader(engine._streams.keys.stream)
+    leader = await leader_of(engine, engine._streams.keys)
     server = next((one for one in cluster.servers.servers if one.name == leader), None)
     await _server_killed(server or chance.choice(cluster.servers.servers), chance)
 
