@@ -197,8 +197,6 @@ class Node:
             held.give_up(shard)
         for shard in todo.take:
             held.take(shard)
-        for text, shards in held.warnings().items():
-            self._tell(f"{_listed(shards)}: {text}")
         for shard, end in held.look_after(now):
             room, why = len(held.running), f"shard {shard} ended: {end.reason}"
             if end.is_fenced:

@@ -100,7 +100,7 @@ async def run_node(
                     own_settings=own_settings,
                     seeds=state.terms.seeds,
                 )
-                return ShardProcess(job)
+                return ShardProcess(job, lambda text: emit(f"shard {shard}: {text}"))
 
             record = NodeRecord(
                 session=token_hex(8),

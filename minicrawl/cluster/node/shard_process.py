@@ -5,6 +5,7 @@ deadline unless the node extends it; so a node that is paused or cut off need no
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -63,17 +64,12 @@ class ShardEnd:
 class ShardProcess:
     """The crawl of a shard in a child process. It begins at construction."""
 
-    def __init__(self, job: ShardJob) -> None:
+    def __init__(self, job: ShardJob, warn: Callable[[str], None]) -> None:
+        """`warn` gets each warning of the crawl, one line."""
         self.job, self._process = job, ChildProcess(ChildJob(code=_CODE, end_s=_END_S))
         self._orders: ShardOrders | None = None
         self._end = asyncio.create_task(self._run())
-        self._warnings: list[str] = []
-        self._hearing = asyncio.create_task(self._hear_warnings())
-
-    def warnings(self) -> list[str]:
-        """Return the warnings since the last call."""
-        new, self._warnings = self._warnings, []
-        return new
+        self._hearing = asyncio.create_task(self._hear_warnings(warn))
 
     @property
     def end(self) -> ShardEnd | None:
@@ -124,8 +120,7 @@ class ShardProcess:
         await self._process.close()
         return end
 
-    async def _hear_warnings(self) -> None:
+    async def _hear_warnings(self, warn: Callable[[str], None]) -> None:
         with suppress(ChildLost):
             while True:
-                warning = await self._process.call(ShardCommand.WARNING, None)
-                self._warnings.append(str(warning))
+                warn(str(await self._process.call(ShardCommand.WARNING, None)))

@@ -140,14 +140,6 @@ class ShardSupervisor:
         key, former = f"{LEASE_PREFIX}{shard}", self._view.leases.get(shard)
         return await self._engine.update(key, record.pack(), former.revision if former else 0)
 
-    def warnings(self) -> dict[str, list[int]]:
-        """Return the warnings since the last call, each with the shards that gave it."""
-        shards_by_text: dict[str, list[int]] = {}
-        for shard, crawl in self.running.items():
-            for text in crawl.warnings():
-                shards_by_text.setdefault(text, []).append(shard)
-        return shards_by_text
-
     def look_after(self, now: float) -> list[tuple[int, ShardEnd]]:
         """Return the crawls that ended unasked, each once. Restart those that are due."""
         ended = []

@@ -44,11 +44,6 @@ class NotedCrawl(ShardProcess):
         self.deadline = 0.0
         self.orders: ShardOrders | None = None
         self.was_killed = False
-        self.warned: list[str] = []
-
-    def warnings(self) -> list[str]:
-        new, self.warned = self.warned, []
-        return new
 
     async def until(self, moment: float) -> None:
         self.deadline = moment
@@ -495,13 +490,6 @@ async def test_invalid_values_of_keys_are_named_and_change_nothing(
     assert len(a.said) == 2
     assert all(key in line for key, line in zip(("lease.2", "node.x"), a.said, strict=True))
     assert sorted(a.held.running) == [0, 1, 2, 3]
-
-
-async def test_a_warning_of_several_shards_is_told_once(a: TriedNode, cluster: Cluster) -> None:
-    for shard, warnings in {0: ["full"], 2: ["full", "slow"]}.items():
-        a.crawls[shard].warned = warnings
-    await cluster.pass_time(2, a)
-    assert a.said == ["shards 0, 2: full", "shard 2: slow"]
 
 
 @pytest.mark.parametrize("machine", ["east", "east.example.org", "e" * 60, ""])
