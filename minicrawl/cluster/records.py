@@ -158,7 +158,7 @@ class NodeRecord(Record):
     """Sign of life of a node, as the node describes itself."""
 
     session: str
-    beat: int  # number of repetitions
+    beat: int  # its moment by the node's clock, in milliseconds
     version: str
     machine: str
     room: int  # most shards that it may hold

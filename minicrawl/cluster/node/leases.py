@@ -2,7 +2,7 @@
 
 A shard must never be crawled by two nodes, and should not wait long for one. Clocks of machines
 differ, so a lease has no expiry time. A lease is a key with the holder's name, and the holder shows
-that it lives: each second it writes its own record again, with the next *beat*. Both sides measure
+that it lives: each second it writes its own record again, with a later *beat*. Both sides measure
 silence, each with its own clock:
 
     the holder   begins no request HOLD_S = 6 s after it *sent* the last beat that was confirmed
@@ -11,10 +11,10 @@ silence, each with its own clock:
 A beat is sent before it is received, so the holder's 6 s are over before anybody's 8 s, as long as
 the clocks run at about the same speed. Example, in seconds, for shard 3 of node A:
 
-    0.0   A sends beat 41, and B receives it at 0.1
+    0.0   A sends a beat, and B receives it at 0.1
     0.5   A is cut off from the network
-    6.0   A begins no more requests: beat 41 was sent 6 s ago
-    8.1   B received beat 41 8 s ago: the shard has no live holder. `assignment` gives it to B,
+    6.0   A begins no more requests: that beat was sent 6 s ago
+    8.1   B received it 8 s ago: the shard has no live holder. `assignment` gives it to B,
           which changes the key from the revision that it knows to (B, generation 8). Another
           node that tries the same from the same revision is refused
     8.2   B appends its mark to the log of the shard; from now on the log refuses entries of A
@@ -47,6 +47,8 @@ from minicrawl.cluster.records import KeyEntry, LeaseRecord, NodeRecord
 
 BEAT_S = 1.0
 """Interval between signs of life."""
+BEATS_PER_S = 1000
+"""Unit of the moment that a beat has as its number."""
 HOLD_S = 6.0
 LEASE_S = 8.0
 YOUNG_S = 5.0

@@ -16,10 +16,10 @@ from dataclasses import replace
 from minicrawl.cluster import records
 from minicrawl.cluster.access import cancelled
 from minicrawl.cluster.channels.outbox import exchange_interval_s
-from minicrawl.cluster.engine import ClusterEngine, EngineError, EngineUnavailable
+from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable
 from minicrawl.cluster.node.crawl_state import CrawlState
 from minicrawl.cluster.node.following import follow, listen
-from minicrawl.cluster.node.leases import BEAT_S, HOLD_S, ClusterView, plan
+from minicrawl.cluster.node.leases import BEAT_S, BEATS_PER_S, HOLD_S, ClusterView, plan
 from minicrawl.cluster.node.presence import PATIENCE_S, NodePresence, Now, lease_clock
 from minicrawl.cluster.node.supervisor import ShardSupervisor, Start, Tell
 from minicrawl.cluster.records import TOLD_PREFIX, KeyEntry, NodeRecord, RecordError
@@ -28,8 +28,6 @@ from minicrawl.wording import counted
 
 END_S = 30.0
 """Time limit for the shards of a leaving node to end cleanly."""
-_LONGEST_S = 1.5 * BEAT_S
-"""Longest time between two decisions."""
 _LOOKS_EVERY_S = 5.0
 """Interval at which stored facts are read: broadcasts bring newer ones, but may be lost."""
 
@@ -54,8 +52,7 @@ class Node:
         self._until = now()  # deadline for requests to begin
         self._is_cut_off = False
         self._leaving = leaving
-        self._following: list[asyncio.Task[None]] = []
-        self._knows_more = asyncio.Event()  # everything said up to a later moment is known
+        self._tasks: list[asyncio.Task[None]] = []
         self.view.known_to = -math.inf
 
     async def run(self) -> None:
@@ -66,10 +63,10 @@ class Node:
             listen(self._engine, TOLD_PREFIX, self.state.hear),
             _every(_LOOKS_EVERY_S, self._read_stored_facts),
         )
-        self._following = [asyncio.create_task(job) for job in jobs]
+        self._tasks = [asyncio.create_task(job) for job in jobs]
         leaves_at = None
         self._last_beat = self._now()  # announcing the node may have taken a while
-        beating = asyncio.create_task(_every(BEAT_S, self.beat))
+        self._tasks.append(asyncio.create_task(_every(BEAT_S, self.beat)))
         try:
             await asyncio.sleep(BEAT_S)  # time to hear the others
             while len(self.held) or not (self._leaving.is_set() or self.state.state.continued_as):
@@ -78,34 +75,24 @@ class Node:
                     leaves_at = self._now() + END_S
                 if leaves_at is not None and self._now() > leaves_at:
                     break
-                await self._wait(beating)
+                await self._wait()
         finally:
             await self.held.drop(self.held.numbers)
-            await cancelled((beating, *self._following))
+            await cancelled(self._tasks)
             await self.presence.leave()
 
-    async def _wait(self, beating: asyncio.Task[None]) -> None:
-        """Wait until everything said before our last beat is known, and decisions may differ.
-
-        Meanwhile shards that will soon have spent their grants get more.
-        """
-        ends_at = self._now() + _LONGEST_S
+    async def _wait(self) -> None:
+        """Wait for the next decision. Shards that will soon have spent their grants get more."""
+        ends_at = self._now() + BEAT_S
         pause_s = exchange_interval_s(0, self.state.shards, BEAT_S)
-        self._knows_more.clear()
-        knowing = asyncio.create_task(self._knows_more.wait())
-        until = {beating, knowing, *self._following}
-        while (left_s := ends_at - self._now()) > 0:
-            pause = min(pause_s, left_s)
-            done, _ = await asyncio.wait(until, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-            if done:
-                break
+        while self._now() < ends_at:
+            done, _ = await asyncio.wait(
+                self._tasks, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            for task in done:  # a node that hears nothing more must not continue
+                task.result()
             if self.state.is_short(self._running()) and not self._is_cut_off:
                 await self._steer()
-        knowing.cancel()
-        for task in (beating, *self._following):
-            if task.done():  # a node that hears nothing more must not continue
-                task.result()
-                raise EngineError("this node receives no messages of the cluster: restart it")
 
     async def _read_stored_facts(self) -> None:
         """Read the stored facts: ended shards broadcast nothing."""
@@ -124,10 +111,8 @@ class Node:
             self._tell(str(error))
             return
         if isinstance(heard, NodeRecord):
-            began = self.presence.began(heard)
-            if began is not None and began > self.view.known_to:
-                self.view.known_to = began
-                self._knows_more.set()
+            if heard.session == self.presence.record.session:
+                self.view.known_to = max(self.view.known_to, heard.beat / BEATS_PER_S)
         elif not heard:
             self.state.hear(entry)
 

@@ -13,13 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from minicrawl.cluster.engine import EngineFull, EngineUnavailable, KeyTaken, KeyValues
-from minicrawl.cluster.node.leases import BEAT_S, LEASE_S
+from minicrawl.cluster.node.leases import BEAT_S, BEATS_PER_S, LEASE_S
 from minicrawl.cluster.records import NODE_PREFIX, NodeRecord
 from minicrawl.errors import UsageError
 
 PATIENCE_S = 3.0
 """Time limit for the answer to a beat. A late answer counts from when the beat was sent."""
-_BEATS_KEPT = 64
 
 Sleep = Callable[[float], Awaitable[None]]
 Now = Callable[[], float]
@@ -47,7 +46,6 @@ class NodePresence:
         self._engine, self._folder, self._now = engine, folder, now
         self.name, self.record = name, record
         self._key, self._revision = f"{NODE_PREFIX}{name}", 0
-        self._began: dict[int, float] = {}
         self.renewed_at = now()
         """Time at which the last confirmed beat was sent."""
         self.refusal = ""
@@ -56,10 +54,6 @@ class NodePresence:
     @property
     def me(self) -> tuple[str, str]:
         return self.name, self.record.session
-
-    def began(self, said: NodeRecord) -> float | None:
-        """Return when this beat was sent, or None if it is not one of our recent ones."""
-        return self._began.get(said.beat) if said.session == self.record.session else None
 
     async def begin(self, sleep: Sleep = asyncio.sleep) -> None:
         """Announce the node. Raises UsageError if another process uses the name.
@@ -83,10 +77,9 @@ class NodePresence:
 
     async def beat(self) -> bool:
         """Send a sign of life. Return whether it is confirmed."""
-        began, beat = self._now(), self.record.beat + 1
+        began = self._now()
+        beat = int(began * BEATS_PER_S)
         self.record = replace(self.record, beat=beat, disk_free=self._disk_free())
-        self._began[beat] = began
-        self._began.pop(beat - _BEATS_KEPT, None)
         try:
             async with asyncio.timeout(PATIENCE_S):
                 await self._write()
