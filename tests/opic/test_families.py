@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from minicrawl.opic.families.families import (
-    _SEEDED,
     FREE_AT_FIRST,
     HOLD_BACK,
     MANY_GIFTS,
     NOBODY,
     PASSED_ON,
     READS_A_UNIT,
+    SEEDED,
     FamilyBudgets,
     FamilyIncomes,
 )
@@ -187,7 +187,7 @@ def test_many_waiting_gifts_are_merged() -> None:
         for piece in np.array_split(np.arange(number), pieces):
             incomes.earn(takers[piece], givers[piece], units[piece])
             assert len(incomes.columns()["takers"]) <= MANY_GIFTS + 2 * 16
-        family_of = np.array([0, 1, _SEEDED, _SEEDED], dtype=np.uint32)
+        family_of = np.array([0, 1, SEEDED, SEEDED], dtype=np.uint32)
         sums.append((incomes.add_up(family_of), incomes.of.tolist()))
     assert sums[0] == sums[1]
 

@@ -172,6 +172,7 @@ def test_unknown_columns_are_refused(store: Path, capsys: Captured) -> None:
 
 def kill(texts: PageTexts) -> None:
     """Kill the process that parses, as the system does when memory runs out."""
+    # Nothing public names the process.
     assert texts._process is not None
     texts._process.child.kill()
 

@@ -101,7 +101,7 @@ MANY_GIFTS = 1 << 16
 """Most waiting gifts before they are joined, even if no round ends that would count them."""
 NOBODY = (1 << 32) - 1
 """Introducing host of a host that no page introduced."""
-_SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
+SEEDED, _UNKNOWN = (1 << 32) - 1, (1 << 32) - 2
 """Values in place of a family: the site has a seed, or no page of the host is known."""
 
 
@@ -158,10 +158,10 @@ class FamilyIncomes:
         takers, givers, units = (np.array(column) for column in self._gifts)
         self._gifts, self._joined = _no_gifts(), 0
         takers, givers = family_of[takers], family_of[givers]
-        counts = (takers != givers) & (takers != _SEEDED)
+        counts = (takers != givers) & (takers != SEEDED)
         takers, givers, units = takers[counts], givers[counts], units[counts]
         income = np.frombuffer(self.of, dtype=np.float64)
-        has_limit = givers != _SEEDED
+        has_limit = givers != SEEDED
         families, places = np.unique(givers[has_limit], return_inverse=True)
         sums = np.bincount(places, weights=units[has_limit], minlength=len(families))
         given = np.frombuffer(self._given, dtype=np.float64)
@@ -223,9 +223,9 @@ class FamilyBudgets:
 
     def _family(self, host: int, by: int) -> int:
         if not self._vouched or self._sites.site(host) in self._seeded_sites:
-            return _SEEDED
+            return SEEDED
         self.has_families = True
-        family = _SEEDED if by == NOBODY else self.family_of[by]
+        family = SEEDED if by == NOBODY else self.family_of[by]
         site = self._sites.site(host)
         # A site that a seeded site introduced founds a family; any other site joins the family of
         # the page that introduced it. So a farm gets no new budget with a fresh domain.
@@ -260,7 +260,7 @@ class FamilyBudgets:
         known = filter(self.knows, range(len(self.family_of)))
         vouched = [host for host in known if site_of(host) in self._seeded_sites]
         for host in vouched:
-            self.family_of[host] = _SEEDED
+            self.family_of[host] = SEEDED
         self.has_families = any(family < _UNKNOWN for family in self.family_of)
         return vouched
 
@@ -268,7 +268,7 @@ class FamilyBudgets:
         """Count a turn of the host, the crawl's `turns`th; return True if it is time to `look`."""
         self._free = min(FREE_READS, FREE_AT_FIRST + turns // TURNS_A_READ)
         family = self.family_of[host]
-        if family != _SEEDED:
+        if family != SEEDED:
             reads = self.reads[family] = self.reads[family] + 1
             last = self.rounds.get(family)
             if reads > self._free if last is None else reads >= last.reads * _GROWTH:
@@ -319,17 +319,17 @@ class FamilyBudgets:
         family = self.family_of[host] if host < len(self.family_of) else _UNKNOWN
         if family == _UNKNOWN:
             return NOBODY, host
-        return self.seed_of[host], host if family == _SEEDED else family
+        return self.seed_of[host], host if family == SEEDED else family
 
     def held(self, host: int) -> float:
         """Return the multiplier for groups of the host: 1, or less past the budget."""
         family = self.family_of[host]
-        return 1.0 if family == _SEEDED else self._held[family]
+        return 1.0 if family == SEEDED else self._held[family]
 
     def hold_back(self, host: int, factor: float) -> float:
         """Return the factor of a group of the host, limited by the budget of its family."""
         family = self.family_of[host]
-        if not self.rounds or family == _SEEDED or self._held[family] == 1:
+        if not self.rounds or family == SEEDED or self._held[family] == 1:
             return factor
         return min(factor, 1.0) * self._held[family]
 
@@ -337,7 +337,7 @@ class FamilyBudgets:
         if not self.rounds:
             return factors
         families = np.frombuffer(self.family_of, dtype=np.uint32)[hosts]
-        places = np.flatnonzero(families != _SEEDED)
+        places = np.flatnonzero(families != SEEDED)
         held = np.frombuffer(self._held, dtype=np.float64)[families[places]]
         places, held = places[held < 1], held[held < 1]
         factors[places] = np.minimum(factors[places], 1.0) * held

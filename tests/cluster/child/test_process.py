@@ -106,6 +106,7 @@ async def test_a_shard_that_has_spent_no_page_and_gives_all_back_is_paused() -> 
     changes = crawling(child)
     steer(child, pages=60)
     assert not is_halted(child)
+    # Only a node calls it, through a pipe.
     assert await child._yield_pages() == 0
     assert changes == [{"pages": 60}]
     assert is_halted(child)

@@ -100,6 +100,7 @@ async def test_a_small_compressed_sitemap_counts_as_large(reader: PageParser) ->
     assert await reading.quickly() is None
     listed, _ = await reading.anyhow()
     assert listed == Sitemap(pages=(f"{URL}1",))
+    # No result shows which process parsed it.
     assert has_child(reader._process)
 
 
