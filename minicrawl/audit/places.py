@@ -6,6 +6,7 @@ first. Another one is at the tag that its check is about, or where that tag is l
 
 import re
 
+from minicrawl.audit.facts.page_facts import HEADINGS
 from minicrawl.audit.facts.page_faults import ERROR_MARKS, FAULTS, placed_faults, without_unseen
 from minicrawl.web.html.attributes import unescaped
 from minicrawl.web.urls import canonical
@@ -21,7 +22,7 @@ _TAGS = (
     (r"directory-", r"index of /|directory listing"),
     (r"error-text|text-filler", "|".join(map(re.escape, ERROR_MARKS))),
     (r"description-", r"<meta\b[^>]*description"),
-    (r"h1-", r"<h1\b"),
+    *((f"{name}-", rf"<{name}\b") for name in HEADINGS),
     (r"image-without-alt", r"<img\b(?![^>]*\salt\b)"),
     (r"language-", r"<html\b"),
     (r"viewport-|zoom-", r"<meta\b[^>]*viewport"),
@@ -37,7 +38,7 @@ _TAGS = (
     (r"form-|password-", r"<form\b"),
     (r"doctype-", r"<"),
     (r"title-|description-|viewport-|charset-missing", r"<head\b"),
-    (r"h1-|text-thin", r"<body\b"),
+    (rf"(?:{'|'.join(HEADINGS)})-|text-thin", r"<body\b"),
 )
 """Tags that faults are about, by the beginnings of names of issues."""
 _BESIDE = (

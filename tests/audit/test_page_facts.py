@@ -1,8 +1,12 @@
 """Facts of single pages, from usual and from hostile markup."""
 
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
 
+from minicrawl.audit.facts import page_facts
 from minicrawl.audit.facts.page_facts import BIT, FLAGS, LAYOUT, UrlReference, facts_of
 from minicrawl.audit.url_columns import plain_form
 from minicrawl.web.languages import is_known_language
@@ -20,6 +24,17 @@ def number(markup: str, name: str, **headers: str) -> int:
 def flags(markup: str, **headers: str) -> set[str]:
     found = number(markup, "flags", **headers)
     return {name for name in FLAGS if found & BIT[name]}
+
+
+def test_another_heading_is_one_row() -> None:
+    row = 'Fact("h1", _Kind.HEADING),'
+    rows = row + row.replace("h1", "h6")
+    changed = ModuleType("page_facts_with_h6")
+    exec(Path(page_facts.__file__).read_text().replace(row, rows), changed.__dict__)
+    markup = "<h1>one</h1><h6></h6><h6>two <img alt=three></h6>"
+    (found,) = np.frombuffer(changed.facts_of(markup, URL, {}, 0)[0], changed.LAYOUT)
+    assert [int(found[name]) for name in ("h1_chars", "h1s", "h6_chars", "h6s")] == [3, 1, 9, 2]
+    assert found["h6"] == page_facts.text_hash("two three")
 
 
 @pytest.mark.parametrize(

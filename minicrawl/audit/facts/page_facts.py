@@ -13,6 +13,7 @@ Comments, scripts, templates, drawings and <noscript> are skipped: no tag in the
 import json
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from hashlib import blake2b
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -26,26 +27,75 @@ from minicrawl.web.languages import is_known_language
 from minicrawl.web.responses.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-FLAGS = (
+_FLAGS = (
     *("noindex_meta", "noindex_header", "nofollow", "html_lang", "viewport", "no_default_hreflang"),
     *("charset", "bad_json", "no_self_hreflang", "unknown_hreflang", "twice_hreflang", "refresh"),
     *("insecure_form", "compressed", "cached", "hsts", "csp", "doctype", "is_https", "filler"),
 )
-"""Facts that are true or false, each a bit of `flags`."""
-BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
-_HASHES = ("title", "description", "h1", "text")
-_FEW = ("titles", "descriptions", "h1s", "canonicals")
-_COUNTS = (
-    *("title_chars", "description_chars", "h1_chars", *_FEW),
-    *("without_alt", "mixed", "nofollow_links", "words"),
+
+
+class _Kind(StrEnum):
+    """Kind of a fact; that of a number is its type in NumPy."""
+
+    FLAG = "flag"
+    TEXT = "text"
+    HEADING = "heading"
+    HASH = "<u8"
+    FEW = "u1"
+    COUNT = "<u2"
+    SIZE = "<u4"
+
+
+class Fact(NamedTuple):
+    """A fact of a page. A flag is a bit of `flags`; a text has three numbers.
+
+    title           hash of the first text that is not empty
+    title_chars     its length
+    titles          how many there are
+    """
+
+    name: str
+    kind: _Kind
+
+
+FACTS = (
+    *(Fact(name, _Kind.FLAG) for name in _FLAGS),
+    Fact("title", _Kind.TEXT),
+    Fact("description", _Kind.TEXT),
+    Fact("h1", _Kind.HEADING),
+    Fact("text", _Kind.HASH),
+    Fact("canonicals", _Kind.FEW),
+    Fact("without_alt", _Kind.COUNT),
+    Fact("mixed", _Kind.COUNT),
+    Fact("nofollow_links", _Kind.COUNT),
+    Fact("words", _Kind.COUNT),
+    *(Fact(name, _Kind.FEW) for name in FAULTS),
+    Fact("size", _Kind.SIZE),
 )
+"""All facts. A row here is a column of the audit; the text of a heading of any level is read, too.
+
+What makes another fact is below, or in `page_faults`.
+"""
+
+
+def _named(*kinds: _Kind) -> tuple[str, ...]:
+    return tuple(fact.name for fact in FACTS if fact.kind in kinds)
+
+
+FLAGS, HEADINGS = _named(_Kind.FLAG), _named(_Kind.HEADING)
+BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
+_TEXTS = _named(_Kind.TEXT, _Kind.HEADING)
 LAYOUT = np.dtype(
     [
         ("flags", "<u4"),
-        *((name, "<u8") for name in _HASHES),
-        *((name, "u1" if name in _FEW else "<u2") for name in _COUNTS),
-        *((name, "u1") for name in FAULTS),
-        ("size", "<u4"),
+        *((name, "<u8") for name in _named(_Kind.TEXT, _Kind.HEADING, _Kind.HASH)),
+        *((f"{name}_chars", "<u2") for name in _TEXTS),
+        *((f"{name}s", "u1") for name in _TEXTS),
+        *(
+            (name, kind.value)
+            for name, kind in FACTS
+            if kind in (_Kind.FEW, _Kind.COUNT, _Kind.SIZE)
+        ),
     ]
 )
 """Layout of the numbers of a page."""
@@ -60,7 +110,7 @@ _MOST_READ = 2_000_000
 """Most characters of markup that are read; no page made by people is longer."""
 _LONGEST_HEADING, _MOST_REFERENCES, _LONGEST_JSON = 2000, 200, 200_000
 _TAG_NAMES = (
-    r"h1|img|link|meta|a|html|body|form|base|button|input"
+    rf"{'|'.join(HEADINGS)}|img|link|meta|a|html|body|form|base|button|input"
     r"|iframe|source|video|audio|embed|object"
 )
 _RAW = r"script|style|template|title|textarea|noscript|svg"
@@ -77,7 +127,9 @@ _NOT_TEXT = re.compile(
 )
 _TAG = re.compile(r"<[^>]*+(?:>|\Z)")
 _DOCTYPE = re.compile(rf"\s*+(?:<{COMMENT}\s*+)*+<!doctype\s++html", re.IGNORECASE)
-_H1_END = re.compile(rf"</?h1{STOP}", re.IGNORECASE | re.ASCII)
+_HEADING_END = {
+    name: re.compile(rf"</?{name}{STOP}", re.IGNORECASE | re.ASCII) for name in HEADINGS
+}
 _LINE_OF_PROSE = 60  # characters; shorter lines are mostly navigation
 _HIDDEN = element_pattern(_RAW)
 _INSECURE_VALUE = re.compile(r"\(\s*+['\"]?+\s*+http://", re.IGNORECASE)
@@ -129,8 +181,8 @@ class _Page:
         self._has_base = False
         self._is_https = url.startswith("https:")
         self._flags = {"is_https"} if self._is_https else set[str]()
-        self._texts: dict[str, list[str]] = {"title": [], "description": [], "h1": []}
-        self._counts = dict.fromkeys((*_COUNTS, *FAULTS), 0)
+        self._texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
+        self._counts = dict.fromkeys(_named(_Kind.FEW, _Kind.COUNT), 0)
         self._references: dict[UrlReference, None] = {}
         self._lang, self._languages = "", list[str]()
         self._charset, self._is_in_body = "", False
@@ -226,8 +278,8 @@ class _Page:
         if name in _RARE and not any(map(token["attributes"].lower().__contains__, _RARE[name])):
             return  # most tags of most pages
         self._is_in_body |= name == "body"
-        if name == "h1":
-            self._texts["h1"].append(self._heading_after(token.end()))
+        if name in HEADINGS:
+            self._texts[name].append(self._heading_after(name, token.end()))
         values = attributes(token["attributes"])
         if reader := getattr(self, f"read_{name}", None):
             reader(values)
@@ -236,10 +288,10 @@ class _Page:
             loaded += values.get("srcset", "").split(",")
             self._counts["mixed"] += any(map(self._is_insecure, loaded))
 
-    def _heading_after(self, start: int) -> str:
+    def _heading_after(self, name: str, start: int) -> str:
         last = start + _LONGEST_HEADING
-        # An h1 also ends where the next one starts: each character is read once.
-        end = _H1_END.search(self._markup, start, last)
+        # It also ends where the next of its level starts: each character is read once.
+        end = _HEADING_END[name].search(self._markup, start, last)
         inside = self._markup[start : end.start() if end else last]
         # An image counts as its text.
         return _words(_ALT.sub(lambda image: attributes(image[1]).get("alt", ""), inside))

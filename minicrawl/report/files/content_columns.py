@@ -31,6 +31,16 @@ class ContentColumn(NamedTuple):
     """SQL type in Parquet."""
 
 
+def _heading(level: int) -> ContentColumn:
+    return ContentColumn(
+        f"text of the first heading of level {level}; empty without one",
+        lambda page: next(
+            (str(heading["text"]) for heading in page.headings() if heading["level"] == level), ""
+        ),
+        is_short=True,
+    )
+
+
 _ANSWER = 'STRUCT("answer" VARCHAR, "where" VARCHAR)'
 CONTENTS = {
     "text": ContentColumn("whole text, without markup", lambda page: page.text),
@@ -40,13 +50,7 @@ CONTENTS = {
         lambda page: page.headings(),
         type="STRUCT(level SMALLINT, text VARCHAR)[]",
     ),
-    "h1": ContentColumn(
-        "text of the first heading of level 1; empty without one",
-        lambda page: next(
-            (str(heading["text"]) for heading in page.headings() if heading["level"] == 1), ""
-        ),
-        is_short=True,
-    ),
+    "h1": _heading(1),
     "lang_declared": ContentColumn(
         "language of the attribute `lang`", lambda page: page.declared_language(), is_short=True
     ),
