@@ -34,7 +34,7 @@ class Changes:
     def __init__(self, saved: int = 0) -> None:
         """`saved` is the number of pages that have a row."""
         self.saved = saved
-        self.turned = Turns()
+        self.turned = TurnedPages()
         self.linked, self.unlinked, self.paid = array("I"), array("I"), array("I")
         """Pages that received a link and cash, that lost a link, and that received cash."""
 
@@ -52,7 +52,7 @@ class Changes:
         return CutChanges(pages, gained, np.frombuffer(keys, dtype=np.int64)[pages])
 
 
-class Turns:
+class TurnedPages:
     """Pages that had turns, and the past of each after its last one.
 
     They are columns, because a page of the web may refuse a hundred links: in a dictionary, each of
@@ -86,7 +86,7 @@ class Turns:
 
     @cached_property
     def latest(self) -> tuple[Numbers, Numbers, Numbers]:
-        """All pages, ascending, with the history and time of each; no turn may follow."""
+        """The pages, ascending, with the history and time of each; no turn may follow."""
         pages, places = np.unique(np.array(self._pages, dtype=np.int64)[::-1], return_index=True)
         places = len(self) - 1 - places
         return pages, np.array(self._histories)[places], np.array(self._times)[places]

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minicrawl.frontier.changes import CutChanges, Numbers, Turns
+from minicrawl.frontier.changes import CutChanges, Numbers, TurnedPages
 from minicrawl.frontier.page_table import Frontier
 from minicrawl.store.records import UNCHANGED, Checkpoint, FrontierRow
 
@@ -82,7 +82,7 @@ MakeBlocks = Callable[[CutChanges, int], Iterator[Iterator[FrontierRow]]]
 """Yields rows, that many at once, with the in-links that their pages gained."""
 
 
-def _rows_of_born(frontier: Frontier, turns: Turns, first: int) -> MakeBlocks:
+def _rows_of_born(frontier: Frontier, turns: TurnedPages, first: int) -> MakeBlocks:
     """Copy the columns of the pages from `first` on, which have no row yet.
 
     Most were never read, so only their birth is stored. Only the copied columns take memory, not
@@ -116,7 +116,7 @@ def _rows_of_born(frontier: Frontier, turns: Turns, first: int) -> MakeBlocks:
     return blocks
 
 
-def _rows_of_turned(frontier: Frontier, turns: Turns, turned: Numbers) -> MakeBlocks:
+def _rows_of_turned(frontier: Frontier, turns: TurnedPages, turned: Numbers) -> MakeBlocks:
     """Copy what may change of these pages, which have a row; the rest is looked up later."""
     state, spent = frontier.states()[turned], frontier.spendings.newest
     key = np.frombuffer(frontier.ledger.key, dtype=np.int64)[turned]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from minicrawl.frontier.changes import Turns
+from minicrawl.frontier.changes import TurnedPages
 from minicrawl.frontier.checkpoints import cut_checkpoint
 from minicrawl.frontier.loading import contradictions, verify
 from minicrawl.frontier.page_table import Frontier
@@ -109,7 +109,7 @@ def test_a_checkpoint_has_exactly_the_rows_that_changed(crawl: HandCrawl) -> Non
 
 
 def test_the_past_after_the_last_of_several_turns_counts() -> None:
-    turns = Turns()
+    turns = TurnedPages()
     for page, past in ((7, (10, 1, b"a")), (3, (20, 2, None)), (7, (30, 4, None))):
         turns.note(page, past)
     assert turns.before(7).tolist() == [3]
