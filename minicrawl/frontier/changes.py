@@ -55,8 +55,8 @@ class Changes:
 class TurnedPages:
     """Pages that had turns, and the past of each after its last one.
 
-    They are columns, because a page of the web may refuse a hundred links: in a dictionary, each of
-    them would take 200 bytes until the next checkpoint.
+    They are columns, because a hundred links of a page may be refused when they are met: in a
+    dictionary, each would take 200 bytes until the next checkpoint.
     """
 
     def __init__(self) -> None:
