@@ -11,6 +11,7 @@ note; longer validators are dropped.
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
+from urllib.parse import quote
 
 from minicrawl.fetch.http.faults import Fault
 from minicrawl.states import State
@@ -19,6 +20,7 @@ STATUS_LINE = re.compile(r"HTTP/([0-9]{1,3})(?:\.([0-9]{1,3}))?[\t ]+([0-9]{3})(
 _FOLD = re.compile(rb"\r?\n[\t ]+")
 _LENGTH = re.compile(r"[0-9]{1,18}")
 _BLANKS = "\t\r "
+_ASCII = "".join(map(chr, range(0x80)))
 
 MOST_CHARACTERS = 2048
 """Maximum characters of a header value that may be stored: the same as of a URL."""
@@ -68,7 +70,8 @@ def joined_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
     joined: dict[str, str] = {}
     several: dict[str, list[str]] = {}  # values of repeated headers, and of long ones to be cut
     for written, value in fields:
-        name, text = written.lower(), value if value.isascii() else _text(value)
+        name = written.lower()
+        text = value if value.isascii() else _text(name, value)
         if name in joined:
             several.setdefault(name, [joined[name]]).append(text)
             continue
@@ -108,11 +111,12 @@ def _cut(value: str) -> str:
     return value if len(value) <= MOST_CHARACTERS else value[:MOST_CHARACTERS] + _CUT
 
 
-def _text(value: str) -> str:
+def _text(name: str, value: str) -> str:
     try:
         return value.encode("latin-1").decode()
     except UnicodeDecodeError:
-        return value
+        # The path of a redirect goes back byte by byte, as browsers send it.
+        return quote(value, _ASCII, "latin-1") if name in _ONLY_ONE else value
 
 
 def has_word(headers: dict[str, str], name: str, word: str) -> bool:

@@ -45,6 +45,7 @@ def test_a_malformed_status_line_is_a_fault(line: bytes) -> None:
         (b"A: b\n c", {"a": "b c"}),
         (b"A: b\r\na: c\r", {"a": "b, c"}),
         (b"Location: /voil" + "à".encode() + b"\r", {"location": "/voilà"}),  # not a blank
+        (b"Location: /a?q=voil\xe0%20#x", {"location": "/a?q=voil%E0%20#x"}),
     ],
 )
 def test_headers_are_read_as_browsers_do(lines: bytes, headers: dict[str, str]) -> None:
