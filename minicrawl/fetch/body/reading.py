@@ -331,8 +331,9 @@ class _BodyReader:
             content.drop()
 
     def result(self) -> Body | Failed | Refused:
-        is_whole = self._decoder is None or self._decoder.whole
-        if self._wire_bytes and not self.content.length and not is_whole:
+        # Servers name a coding for an empty body, too.
+        is_whole = not self._wire_bytes or self._decoder is None or self._decoder.whole
+        if not self.content.length and not is_whole:
             detail = self._cut_detail() or "no part of the body could be decoded"
             failed = Failed(kind=State.ENCODING, detail=detail, cost_s=self.cost_s)
             return self.undecoded(failed) if self._coded else failed

@@ -80,7 +80,7 @@ BOMB = gzip.compress(bytes(5_000_000))
     [
         (Chunks(b"ab", b"c"), "", Body(b"abc", 3, cut=None)),
         (Chunks(), "", Body(b"", 0, cut=None)),
-        (Chunks(), "gzip", Body(b"", 0, State.ENCODING)),
+        (Chunks(), "gzip", Body(b"", 0, cut=None)),
         (Chunks(NOTHING), "gzip", Body(b"", len(NOTHING), cut=None)),
         (Chunks(b"abc", b"d"), "", Body(b"abcd", 4, cut=None)),
         (Chunks(b"abc", b"de"), "", Body(b"abcd", 4, cut=State.TOO_LARGE)),
