@@ -18,6 +18,7 @@ import brotli  # type: ignore[import-untyped]  # it comes without types
 import zstandard
 
 from minicrawl.fetch.http.framing import ByChunks
+from minicrawl.web.encoding.labels import encoding_of_label
 
 ACCEPTED = "gzip, deflate, br, zstd"
 """Value of Accept-Encoding."""
@@ -241,12 +242,13 @@ _CODINGS: dict[str, Callable[[], _Layer]] = {
     "zstd": _Zstd,
 }
 
-_NO_CODINGS = frozenset(("", "identity", "none", "utf-8"))  # the last two are frequent mistakes
+# All but the first two are mistakes, as are the labels of character encodings.
+_NO_CODINGS = frozenset(("", "identity", "none", "binary", "7bit", "8bit", "aws-chunked"))
 
 
 def codings(content_encoding: str) -> list[str]:
     names = map(str.strip, content_encoding.lower().split(","))
-    return [name for name in names if name not in _NO_CODINGS]
+    return [name for name in names if not (name in _NO_CODINGS or encoding_of_label(name))]
 
 
 class _Bounded:

@@ -118,7 +118,7 @@ def test_a_stream_of_countless_members_is_not_read_to_its_end(coding: str) -> No
 
 @pytest.mark.parametrize(
     "content_encoding",
-    ["gzip, deflate", "br,gzip", "zstd, br, gzip", "identity, gzip, none, utf-8"],
+    ["gzip, deflate", "br,gzip", "zstd, br, gzip", "identity, gzip, none, utf-8, ISO-8859-1, 8bit"],
 )
 def test_codings_over_one_another_are_undone_from_the_last(content_encoding: str) -> None:
     coded = PAGE
