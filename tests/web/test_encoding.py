@@ -49,6 +49,11 @@ def test_an_undeclared_page_is_utf_8_if_valid_and_otherwise_windows_1252() -> No
     assert decode(b"", None) == ("", "utf-8")
 
 
+def test_an_undeclared_page_that_is_cut_within_a_character_is_utf_8() -> None:
+    assert decode("né, né".encode()[:-1], None) == ("né, n\N{REPLACEMENT CHARACTER}", "utf-8")
+    assert decode(b"caf\xe9", None) == ("café", "windows-1252")
+
+
 def test_a_late_declaration_counts_only_if_the_bytes_are_not_utf_8() -> None:
     late = b"x" * 2000 + b"<meta charset=iso-8859-2>"
     assert decode(late + LATIN_2, None)[1] == "iso-8859-2"

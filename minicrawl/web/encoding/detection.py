@@ -96,10 +96,14 @@ def decode(body: bytes, content_type_charset: str | None, most_us: float = inf) 
         _refuse_expensive(body, declared, most_us)
         return text_in(body, declared), declared
     try:
-        return body.decode(UTF_8), UTF_8
+        text, end = codecs.utf_8_decode(body, "strict", False)
     except UnicodeDecodeError:
-        late = sniff(body, _LATE_BYTES) or chinese(body) or FALLBACK
-        return text_in(body, late), late
+        text, end = "", 0
+    # A body that was cut may end within a character.
+    if end == len(body) or not text.isascii():
+        return text + body[end:].decode(UTF_8, "replace"), UTF_8
+    late = sniff(body, _LATE_BYTES) or chinese(body) or FALLBACK
+    return text_in(body, late), late
 
 
 def _refuse_expensive(body: bytes, encoding: str, most_us: float) -> None:
