@@ -328,6 +328,10 @@ def entry(location: str, changed: str) -> str:
             "<x:url><x:lastmod> 2026-11-03T00:00:00 </x:lastmod><x:loc>/d</x:loc></x:url>",
             {"/d": 2.0},
         ),
+        (
+            entry("<![CDATA[/a?b[]=1]]>", "\n<![CDATA[2026-11-02T12:00:00Z]]>"),
+            {"/a?b[]=1": 1.5},
+        ),
         # a date without a time means the end of the day
         (entry("/a", "2026-11-02"), {"/a": 2.0}),
         *((entry("/a", date), {}) for date in ("", "soon", "9999-99-99", "2026-11-02" * 9)),

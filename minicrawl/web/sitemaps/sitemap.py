@@ -324,7 +324,8 @@ _STATES_CHANGES = re.compile(rb"<(?:\w{1,20}:)?(?:lastmod|updated)[\s>]")
 _ENTRY = re.compile(rb"<(?:\w{1,20}:)?(?:url|entry)(?=[\s>])")
 _FEED = re.compile(rb"<(?:\w{1,20}:)?feed\s([^<>]*+)")
 _FIELD = re.compile(
-    rb"<(?:\w{1,20}:)?(?:(loc|lastmod|updated)(?:\s[^<>]{0,99})?>\s*+([^<]*+)|link\s([^<>]{1,999}))"
+    rb"<(?:\w{1,20}:)?(?:(loc|lastmod|updated)(?:\s[^<>]{0,99})?>\s*+(?:<!\[CDATA\[)?+([^<]*+)"
+    rb"|link\s([^<>]{1,999}))"
 )
 _DAY_S = 86_400.0
 _DAY_CHARS = len("2026-11-27")
@@ -343,10 +344,11 @@ def stated_entries(content: bytes, feed: str) -> Iterator[tuple[str, str]]:
         opening = piece.partition(b">")[0]
         base = base_of(attributes(opening.decode(errors="replace")), of_feed, feed)
         for name, text, raw in _FIELD.findall(piece):
+            value = text.decode(errors="replace").strip().removesuffix("]]>").rstrip()
             if name == b"loc":
-                url = url or expanded(text.decode(errors="replace").strip())
+                url = url or expanded(value)
             elif name:
-                changed = changed or text.decode("ascii", errors="replace").strip()
+                changed = changed or value
             else:
                 link = attributes(raw.decode(errors="replace"))
                 if not url and link.get("rel", "alternate") == "alternate":
