@@ -39,8 +39,8 @@ COPIED_AT_ONCE = 1 << 20
 class JoinedSource(NamedTuple):
     place: int = FIRST
     """Place behind the last copied record."""
-    note: int = 0
-    """Value that the caller passed with the last copy."""
+    entry: int = 0
+    """Entry of the source's log with the place where the next copy begins, as the caller said."""
     dictionaries: tuple[tuple[int, int], ...] = ()
     """Pairs of dictionary numbers: in the source, in the joined archive."""
     digests: tuple[tuple[str, str], ...] = ()
@@ -86,7 +86,7 @@ class JoinedArchive:
         self._archive.close()
         os.close(self._lock)
 
-    def add(self, name: str, segments: Segments, end: int, note: int = 0) -> None:
+    def add(self, name: str, segments: Segments, end: int, entry: int = 0) -> None:
         """Copy the records of an archive up to `end` that were not copied before."""
         source, begin = self.source(name), self.end
         first = max(source.place, segments.begin(end))
@@ -106,7 +106,7 @@ class JoinedArchive:
                 self._archive.segments.sync(begin, self.end)
             index.commit(self.end)
         numbers, digests = tuple(sorted(self._numbers.items())), tuple(self._digests.items())
-        self._sources[name] = JoinedSource(max(first, end), note, numbers, digests)
+        self._sources[name] = JoinedSource(max(first, end), entry, numbers, digests)
         path = self.folder / _STATE
         draft = path.with_suffix(".draft")
         with disk_errors(path):
@@ -169,11 +169,11 @@ def _read(path: Path) -> tuple[int, dict[str, JoinedSource]]:
         known = {
             str(name): JoinedSource(
                 place,
-                note,
+                entry,
                 tuple((there, here) for there, here in numbers),
                 tuple((there, here) for there, here in digests),
             )
-            for name, (place, note, numbers, digests) in sources.items()
+            for name, (place, entry, numbers, digests) in sources.items()
         }
         return int(end), known
     return FIRST, {}

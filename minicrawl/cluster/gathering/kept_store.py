@@ -197,7 +197,7 @@ async def fetch_archives(
             source = archive.source(str(shard))
             if source.place < end:
                 with scratch("pages", archive.folder.parent) as folder:
-                    first = max(source.note, 1)
+                    first = max(source.entry, 1)
                     _, begins_in = await restore_pages(engine, shard, folder, first, end)
                     await to_thread(_join, archive, shard, folder, end, begins_in)
             progress(count / len(ends))
@@ -206,7 +206,7 @@ async def fetch_archives(
             out.commit(Batch(counters=counters))
 
 
-def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, note: int) -> None:
+def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, entry: int) -> None:
     """Copy the pages of a shard up to `end`, which its store counts."""
     with closing(Segments(folder)) as segments:
         if segments.end < end:
@@ -214,4 +214,4 @@ def _join(archive: JoinedArchive, shard: int, folder: Path, end: int, note: int)
                 f"the kept pages of shard {shard} end at {shown(segments.end)}, and its store "
                 f"counts those up to {shown(end)}"
             )
-        archive.add(str(shard), segments, end, note)
+        archive.add(str(shard), segments, end, entry)
