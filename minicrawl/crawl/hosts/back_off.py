@@ -64,16 +64,16 @@ class BackOff:
             return True
         self._proxy_faults.pop(host.id, None)
         # The host can be reached, but gives no rules: the caller decides what that means. Only a
-        # host that cannot be reached is put down.
+        # host that cannot be reached is down.
         if answer.kind.row.contact not in _UNREACHABLE:
             return False
-        self.put_down(host, answer)
+        self.mark_down(host, answer)
         return True
 
-    def put_down(self, host: Host, answer: Refused | Failed) -> None:
-        """Put the host down: for a while its pages are settled without a request."""
+    def mark_down(self, host: Host, answer: Refused | Failed) -> None:
+        """Mark the host as down: for a while its pages are settled without a request."""
         reason = answer.reason if isinstance(answer, Refused) else answer.kind
-        host.put_down(reason, self._clock.now() + self._politeness.max_pause_s)
+        host.mark_down(reason, self._clock.now() + self._politeness.max_pause_s)
         self.store(host, trouble=describe_failure(answer))
 
     def store(

@@ -159,10 +159,10 @@ class Host:
         pause_s = policy_of(kind).pause_s(self.strikes, asked_s)
         self.pause_until(now + min(pause_s, politeness.max_pause_s))
         if self.strikes >= politeness.max_strikes:
-            self.put_down(kind, now + politeness.max_pause_s)
+            self.mark_down(kind, now + politeness.max_pause_s)
 
-    def put_down(self, trouble: State, until: float) -> None:
-        """Put the host down: until then, its pages are settled without a request."""
+    def mark_down(self, trouble: State, until: float) -> None:
+        """Mark the host as down: until then, its pages are settled without a request."""
         self.trouble, self.down_until = trouble, until
 
     def recover(self) -> None:

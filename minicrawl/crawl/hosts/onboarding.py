@@ -140,7 +140,7 @@ class HostOnboarding:
         if failure is None:
             return True
         if isinstance(failure, Refused) or not self.robots.back_off.defer(host, failure):
-            self.robots.back_off.put_down(host, failure)
+            self.robots.back_off.mark_down(host, failure)
         return False
 
     async def learn(self, host: Host, introduce: Introduce) -> None:

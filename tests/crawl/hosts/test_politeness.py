@@ -258,7 +258,7 @@ def test_a_pause_is_never_cut_short_by_another_request() -> None:
 
 def test_a_host_that_answers_is_not_down() -> None:
     polite = Polite()
-    polite.hosts[HOST].put_down(State.DNS, 100)
+    polite.hosts[HOST].mark_down(State.DNS, 100)
     polite.hosts[HOST].recover()
     assert polite.hosts[HOST].trouble_at(1) is None
 
