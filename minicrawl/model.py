@@ -252,7 +252,7 @@ class ParsedPage(NamedTuple):
     cut: str = ""  # reason for missing links
     content: int = 0  # hash of the body, 64 bits, signed as in SQLite
     text: int = 0  # order-independent hash of the text, if requested
-    gist: int = 0  # hash of the text without numbers
+    template: int = 0  # hash of the text without numbers
     numbers: tuple[float | None, ...] = ()  # of the text, if requested; None if explained
     is_thin: bool = False  # almost no text, or only generated text
     is_sitemap: bool = False  # a sitemap

@@ -167,7 +167,7 @@ class Bench:
             links=links,
             content=hash(lease.url),
             text=page + 1,
-            gist=page + 1,
+            template=page + 1,
         )
         looked_up = await self._recorder.look_up_urls(links)
         now = time.perf_counter()

@@ -39,7 +39,7 @@ MOST_TEMPLATES = 1 << 11
 _WORTH = 4
 _SEEN_BITS = 18
 _SUSPECTS = ""  # no URL has this shape
-_TITLE, _COMPARED, _TEXT, _GIST = range(4)
+_TITLE, _COMPARED, _TEXT, _TEMPLATE = range(4)
 """Kinds of codes in `Seen`: numbers, since the hash of a string differs between processes."""
 
 Patience = dict[str, int]
@@ -111,7 +111,7 @@ class NoveltyTracker:
             not parsed.text or self._seen.first(host, _COMPARED, title, page) is None
         )
         same = self._seen.first(host, _TEXT, parsed.text, page)
-        alike = self._seen.first(host, _GIST, parsed.gist, page)
+        alike = self._seen.first(host, _TEMPLATE, parsed.template, page)
         copy_of = same if first is None else first
         has_news = self._judge_numbers(host, url, parsed)
         is_barren = copy_of is not None or (alike is not None and has_news is False)
@@ -125,10 +125,10 @@ class NoveltyTracker:
         """Return whether the numbers of a page are news; None if it is too early to tell."""
         watched = self._watch(host)
         watched.pages += 1
-        if not parsed.gist:
+        if not parsed.template:
             return None
-        history = self._numbers.setdefault((host, parsed.gist), NumberHistory())
-        self._numbers.move_to_end((host, parsed.gist))
+        history = self._numbers.setdefault((host, parsed.template), NumberHistory())
+        self._numbers.move_to_end((host, parsed.template))
         if len(self._numbers) > MOST_TEMPLATES:
             self._numbers.popitem(last=False)
         return history.judge(parsed.numbers, url, watched.pages)

@@ -19,7 +19,7 @@ class TextHashes(NamedTuple):
     """Hashes of the text of a page, independent of its markup and order; 0 without text."""
 
     text: int = 0
-    gist: int = 0
+    template: int = 0
     """Equal for pages that differ only in numbers, such as the months of a calendar."""
 
 
@@ -36,8 +36,8 @@ def title_bit(title: str) -> int:
 def text_hashes(body: bytes) -> TextHashes:
     """Return the hashes of the text between the tags of a page."""
     pieces = set(_PIECE.findall(body))
-    gist = {piece.translate(None, _NUMERALS) for piece in pieces}
-    return TextHashes(sum(map(crc32, pieces)), sum(map(crc32, gist)))
+    templates = {piece.translate(None, _NUMERALS) for piece in pieces}
+    return TextHashes(sum(map(crc32, pieces)), sum(map(crc32, templates)))
 
 
 def content_hash(body: bytes) -> int:

@@ -144,7 +144,7 @@ def page_of(
         cut=cut,
         content=facts.content,
         text=facts.hashes.text,
-        gist=facts.hashes.gist,
+        template=facts.hashes.template,
         numbers=facts.numbers,
         is_thin=facts.is_thin,
         self_link=self_link,

@@ -22,7 +22,7 @@ LIMIT = 5
 
 
 class Site:
-    """A site with numbered pages. Their text is a number, and its gist is a hundredth of that."""
+    """A site with numbered pages: the text is a number, the template a hundredth of that."""
 
     def __init__(self, limit: int | None = LIMIT) -> None:
         self.barren = NoveltyTracker(limit)
@@ -42,8 +42,8 @@ class Site:
         self.pages += 1
         number = self.pages if page is None else page
         is_suspicious = self.barren.suspicious(host) & title_bit(title)
-        text, gist = (says, says // 100) if is_suspicious else (0, 0)
-        reading = ParsedPage(title=title, text=text, gist=gist, numbers=numbers)
+        text, template = (says, says // 100) if is_suspicious else (0, 0)
+        reading = ParsedPage(title=title, text=text, template=template, numbers=numbers)
         return self.barren.read(number, host, f"http://a.example{target}", reading, first)
 
     def refuses(self, target: str, page: int = 0) -> bool:
@@ -147,7 +147,7 @@ def test_numbers_of_long_ago_are_forgotten(site: Site) -> None:
 
 
 def chain(site: Site, pages: Iterable[int]) -> None:
-    """Read a chain of pages with one gist, each of which links to the next."""
+    """Read a chain of pages with one template, each of which links to the next."""
     for page in pages:
         verdict = site.read(f"/month/{page}", 500 + page % 100, page=page)
         site.barren.found([page + 1], [page + 1], is_barren=verdict.is_barren)
