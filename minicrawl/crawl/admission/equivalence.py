@@ -1,16 +1,16 @@
 """URLs that lead to the same page: rules that content has proven.
 
-Laws: no rule loses a page: a folded page stands for one that is known from then on and has its
-turn. A rule holds when `same_pages` pages have shown it and none has refuted it; a rule about a
-parameter needs as many values of it, because a page without the parameter may equal the page of
-its first value. Rules that were not used lately are forgotten, and must be shown again. The time
-for a URL is proportional to its length, whatever it contains, and memory is bounded.
+Laws: no rule loses a page: a twin stands for one that is known from then on and has its turn. A
+rule holds when `same_pages` pages have shown it and none has refuted it; a rule about a parameter
+needs as many values of it, because a page without the parameter may equal the page of its first
+value. Rules that were not used lately are forgotten, and must be shown again. The time for a URL is
+proportional to its length, whatever it contains, and memory is bounded.
 
-rule    difference that does not matter for the pages of a place: the order of the parameters; one
-        of them; or the host, where one host repeats another path by path
-place   origin and path without its numbers; for hosts, the origin alone
-proof   hash of the difference between two pages that show a rule: a value, a path
-fold    replace a URL by the one that a rule makes of it
+rule     difference that does not matter for the pages of a place: the order of the parameters; one
+         of them; or the host, where one host repeats another path by path
+place    origin and path without its numbers; for hosts, the origin alone
+proof    hash of the difference between two pages that show a rule: a value, a path
+rewrite  replace a URL by the one that a rule makes of it
 """
 
 from collections import OrderedDict
@@ -47,7 +47,7 @@ class EquivalenceRule(NamedTuple):
 
 
 class UrlEquivalence:
-    """Learns rules, and folds URLs by them."""
+    """Learns rules, and rewrites URLs by them."""
 
     def __init__(
         self,
@@ -97,13 +97,13 @@ class UrlEquivalence:
             doubted = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
             rules = [rule for rule in doubted if self._proofs.get(rule, ()) is not None]
         for rule in rules:
-            folded = _folded(target, rule.name)
-            if folded != target and self._differ(origin + target, origin + folded):
+            equal = _by_rule(target, rule.name)
+            if equal != target and self._differ(origin + target, origin + equal):
                 self._put(rule, None)
 
     def original(self, url: str) -> tuple[str, str] | None:
-        """Return the URL that this one is folded to, and why, or None. Its rule counts as used."""
-        for rule, target in self._folds(url) if self._proofs else ():
+        """Return the URL that replaces this one, and why, or None. Its rule counts as used."""
+        for rule, target in self._rewrites(url) if self._proofs else ():
             self._proofs.move_to_end(rule)
             return target, f"{rule.says}: seen on {self._limit} pages"
         return None
@@ -111,7 +111,7 @@ class UrlEquivalence:
     def _holds(self, rule: EquivalenceRule) -> bool:
         return self._limit is not None and len(self._proofs.get(rule) or ()) >= self._limit
 
-    def _folds(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
+    def _rewrites(self, url: str) -> Iterator[tuple[EquivalenceRule, str]]:
         origin, target = split(url)
         if (other := self._mirrors.get(origin)) and self._holds(rule := _mirror(origin, other)):
             yield rule, other + target
@@ -119,8 +119,8 @@ class UrlEquivalence:
         if place is None:
             return
         for rule in self._rules_of(place, target):
-            if self._holds(rule) and (folded := _folded(target, rule.name)) != target:
-                yield rule, origin + folded
+            if self._holds(rule) and (equal := _by_rule(target, rule.name)) != target:
+                yield rule, origin + equal
 
     def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
         """Return the rules about the URL's parameters that were shown and not refuted."""
@@ -189,7 +189,7 @@ def _place(origin: str, target: str) -> str | None:
     return origin + program(path) if len(origin) + len(path) <= LONGEST_PLACE else None
 
 
-def _folded(target: str, name: str | None) -> str:
+def _by_rule(target: str, name: str | None) -> str:
     """Return the target without the parameter; without a name, with its parameters sorted."""
     return with_sorted_parameters(target) if name is None else without_parameter(target, name)
 

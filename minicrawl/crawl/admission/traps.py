@@ -69,9 +69,9 @@ class TrapDetector:
         """Return how the page's turn ends without a request; None if the page is requested."""
         if page in self.seeds or page in self.copies.compared:
             return None
-        folded = self._equivalence.original(url)
-        if folded is not None and self._may_stand_for(page, folded[0]):
-            return SkipReason(State.TWIN, folded[1], folded[0])
+        original = self._equivalence.original(url)
+        if original is not None and self._may_stand_for(page, original[0]):
+            return SkipReason(State.TWIN, original[1], original[0])
         why = self._refusal_of_path(url) or self.novelty.refusal(page, host, url)
         if why is not None:
             return SkipReason(State.TRAP, why)

@@ -218,7 +218,7 @@ class Dispatcher:
             if original is None:
                 self._parts.settler.close(page, state)
             else:
-                self._parts.settler.fold(page, original)
+                self._parts.settler.close_twin(page, original)
             if detail:
                 today = self._clock.today()
                 self._recorder.record(FetchRow(page, today, NOT_ASKED, None, 0, 0.0, detail))

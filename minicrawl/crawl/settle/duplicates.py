@@ -8,7 +8,7 @@ its original, whichever is read first. A decision costs one request, and the num
 per page is limited. Until the decision, cash that links give to a copy counts for the copy.
 
 copy       page that stands for one of another site, by its content or by a rule about its host
-folded     copy by such a rule, never read
+twin       copy by such a rule, never read
 overtake   get more than the original, by a margin
 strangers  pages of different sites
 """
@@ -33,7 +33,7 @@ MOST_COPIES = 1 << 16
 """Limit of watched copies; above it, the half that was given least is dropped."""
 MOST_DECISIONS = 4
 MOST_AT_ONCE = 500
-"""Limit of copies, and of folded pages, reopened at once: the crawl waits for a query for each."""
+"""Limit of copies, and of twins, reopened at once: the crawl waits for a query for each."""
 _COPY_STATES = frozenset((State.ALIAS, State.TWIN))
 
 Numbers = NDArray[np.int64]
@@ -46,7 +46,7 @@ class Duplicates:
         """Set up; `inbound_cash` tells what other sites gave to pages and hosts."""
         self._frontier, self._inbound_cash, self._seeds = frontier, inbound_cash, seeds
         self._original_of: dict[int, int] = {}
-        self._folded_onto: dict[int, int] = {}  # host of folded pages -> host of their originals
+        self._twin_hosts: dict[int, int] = {}  # host of twins -> host of their originals
         self._decisions: dict[int, int] = {}
         self.compared: set[int] = set()
         """Pages that were read before and wait only for a new comparison."""
@@ -90,8 +90,8 @@ class Duplicates:
     def _watch(self, page: PageId, target: int) -> None:
         if self._frontier.state[page] == State.TWIN:
             host_of = self._frontier.urls.host_of
-            if len(self._folded_onto) < MOST_COPIES:
-                self._folded_onto[host_of[page]] = host_of[target]
+            if len(self._twin_hosts) < MOST_COPIES:
+                self._twin_hosts[host_of[page]] = host_of[target]
             return
         self._original_of[page] = target
         if len(self._original_of) > MOST_COPIES:
@@ -123,20 +123,20 @@ class Duplicates:
             self._decisions[page] = self._decisions.get(page, 0) + 1
             del self._original_of[page]
         self.compared.update(pages)
-        return sorted([*pages, *self._take_folded()])
+        return sorted([*pages, *self._take_twins()])
 
-    def _take_folded(self) -> list[int]:
-        """Remove and return some folded pages whose host now gets more than their original's."""
-        pairs = self._folded_onto.items()
+    def _take_twins(self) -> list[int]:
+        """Remove and return some twins whose host now gets more than their original's."""
+        pairs = self._twin_hosts.items()
         chosen = {host for host, other in pairs if self._inbound_cash.overtakes(host, other)}
         if not chosen:
             return []
         hosts = np.frombuffer(self._frontier.urls.host_of, dtype=np.uint32)
-        is_folded = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(chosen))
-        pages = list(self._copies_among(np.flatnonzero(is_folded).tolist()))
+        is_twin = (self._frontier.states() == State.TWIN) & np.isin(hosts, list(chosen))
+        pages = list(self._copies_among(np.flatnonzero(is_twin).tolist()))
         if len(pages) <= MOST_AT_ONCE:
             for host in chosen:
-                del self._folded_onto[host]
+                del self._twin_hosts[host]
         return pages[:MOST_AT_ONCE]
 
     def gifts_of(self, plan: Plan, links: Sequence[int]) -> list[tuple[int, int]]:

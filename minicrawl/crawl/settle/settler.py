@@ -107,7 +107,7 @@ class Settler:
         """Close a page as a dead end: its cash goes to the virtual page."""
         self._post(Ending(Step(StepKind.DEAD_END, page), TurnEnd(state)))
 
-    def fold(self, page: PageId, url: str) -> None:
+    def close_twin(self, page: PageId, url: str) -> None:
         """Make the page a twin of another URL, by a rule about such URLs and without a request."""
         target, new = self._meet(page, url, ())
         step = Step(StepKind.FORWARD, page, len(new), Spending([target]))

@@ -284,17 +284,17 @@ def test_a_copy_that_becomes_a_seed_is_the_original(desk: Desk) -> None:
     assert desk.read(f"{EVIL}/", words="same") is State.FETCHED
 
 
-@pytest.mark.parametrize("are_folded", [False, True])
+@pytest.mark.parametrize("are_twins", [False, True])
 def test_of_many_overtaking_copies_a_limited_number_is_reopened_at_a_time(
-    desk: Desk, *, are_folded: bool
+    desk: Desk, *, are_twins: bool
 ) -> None:
     names = [str(number) for number in range(600)]
     for origin in (VICTIM, EVIL):
         for name in names:
-            if not are_folded:
+            if not are_twins:
                 desk.read(f"{origin}/{name}", words=name)
             elif origin == EVIL:
-                desk.settler.fold(desk.page(f"{EVIL}/{name}"), f"{VICTIM}/{name}")
+                desk.settler.close_twin(desk.page(f"{EVIL}/{name}"), f"{VICTIM}/{name}")
     assert overtaking(desk) == []
     give(desk, f"{EVIL}/", 10)
     first, rest = overtaking(desk), overtaking(desk)

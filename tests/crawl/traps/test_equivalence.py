@@ -1,4 +1,4 @@
-"""URLs are folded only after content has proven that they lead to the same page."""
+"""URLs are rewritten only after content has proven that they lead to the same page."""
 
 import pytest
 
@@ -26,8 +26,8 @@ class Web:
         return (url, other) in self.different
 
     def original(self, url: str) -> str | None:
-        folded = self.twins.original(url)
-        return folded and folded[0]
+        original = self.twins.original(url)
+        return original and original[0]
 
     def read_copies(self, url: str, other: str, times: int = LIMIT) -> None:
         """Read copies at two URLs, in which {} is a number."""
@@ -57,10 +57,10 @@ def test_the_order_of_parameters_is_folded_after_enough_copies(web: Web) -> None
     for number in range(LIMIT):
         assert web.original(f"{A}/x?b=1&a=9") is None
         web.twins.saw_copy(f"{A}/x?b={number}&a=1", f"{A}/x?a=1&b={number}")
-    folded = web.twins.original(f"{A}/x?b=1&a=9")
-    assert folded is not None
-    assert folded[0] == f"{A}/x?a=9&b=1"
-    assert f"{LIMIT} pages" in folded[1]
+    original = web.twins.original(f"{A}/x?b=1&a=9")
+    assert original is not None
+    assert original[0] == f"{A}/x?a=9&b=1"
+    assert f"{LIMIT} pages" in original[1]
     assert web.original(f"{A}/x?a=9&b=1") is None
     assert web.original(f"{A}/y?b=1&a=9") is None
     assert web.original(f"{A}/x") is None
