@@ -51,14 +51,14 @@ class Detector(NamedTuple):
 def where(conditions: str) -> Detector:
     """Find the pages for which all conditions hold; the last name with a need decides on it."""
     written, _, group = conditions.partition("/")
-    terms = _CONDITION.findall(written)
-    named = [name for _, name, _, _ in terms]
-    measured = [name for _, name, sign, _ in terms if sign in ("<", ">")]
+    parts = _CONDITION.findall(written)
+    named = [name for _, name, _, _ in parts]
+    measured = [name for _, name, sign, _ in parts if sign in ("<", ">")]
     return Detector(
         lambda site: np.logical_and.reduce(
             [
                 _COMPARISONS[negation or sign](column(site, name), float(number) if number else 0)
-                for negation, name, sign, number in terms
+                for negation, name, sign, number in parts
             ]
         ),
         next((_NEEDS[name] for name in reversed(named) if name in _NEEDS), ""),

@@ -13,7 +13,7 @@ The flag of `most_rounds` is `--most-rounds`, unless the declaration names other
 help shows as `usual` is not passed: without the option, the parameter is None.
 
 Options that several commands share are the parameters of a function or the fields of a dataclass,
-and the commands take what it returns: `@with_made(terms=pagerank_terms)`.
+and the commands take what it returns: `@with_made(options=pagerank_options)`.
 """
 
 import functools

@@ -107,7 +107,7 @@ def _run_in_blocks(
         **_rest: Any,
     ) -> None:
         name = running.rank_name(name, source)
-        terms = {"damping": damping, "tolerance": tolerance}
+        parameters = {"damping": damping, "tolerance": tolerance}
         count = n or MOST_NODES
         with ExitStack() as files:
             with source.progress(name) as tell:
@@ -116,10 +116,12 @@ def _run_in_blocks(
                 else:
                     assert source.snapshot is not None, "without a graph file it is a store"
                     opened = store_in_blocks(source.snapshot)
-                computed = pagerank_in_blocks(opened, limits, shown=count, tell=tell, **terms)
+                computed = pagerank_in_blocks(opened, limits, shown=count, tell=tell, **parameters)
                 ranks = files.enter_context(computed)
             try:
-                keep(source, {name: ranks.scores}, ranks.edges, terms | {"blocks": ranks.blocks})
+                keep(
+                    source, {name: ranks.scores}, ranks.edges, parameters | {"blocks": ranks.blocks}
+                )
             finally:
                 disk = {"blocks": ranks.blocks} | asdict(ranks.traffic)
                 shown = running.Shown(name, ranks.edges, ranks.scores, [], disk)
@@ -142,7 +144,7 @@ def _parts_of_best(ranks: BlockRanks) -> Iterator[list[tuple[str, float]]]:
 @with_options
 @or_in_blocks
 @running.ranking
-@with_made(base=BaseSetChoice, terms=running.pagerank_terms)
+@with_made(base=BaseSetChoice, options=running.pagerank_options)
 @click.pass_obj
 def pagerank(
     source: Source,
@@ -150,7 +152,7 @@ def pagerank(
     named: NamedGraph,
     tell: Progress,
     base: BaseSetChoice,
-    terms: PageRankOptions,
+    options: PageRankOptions,
     inverse: bool = switch(
         "Follow links backwards, to find pages that lead to many others. The rank is saved as "
         "inverse-pagerank."
@@ -220,7 +222,7 @@ def pagerank(
             "--remove-dangling does not work with --topic, --topics, --recent and --reset"
         )
     if not any(jumps.values()):
-        running.refuse_idle_dangling(terms)
+        running.refuse_idle_dangling(options)
     grown = base.grown(source, named)
     walked = grown.named
     if inverse:
@@ -228,15 +230,15 @@ def pagerank(
         walked = NamedGraph(walked.graph.reversed(), walked.names, weights)
     scores: Scores | dict[str, Scores]
     if by_topic:
-        scores = _by_topic(source, walked, tell, terms, by_topic, mix, mix_words)
+        scores = _by_topic(source, walked, tell, options, by_topic, mix, mix_words)
     elif rounds_removed:
         scores = pagerank_variants.without_dangling(
-            walked.graph, walked.weights, rounds=rounds_removed, options=terms, tell=tell
+            walked.graph, walked.weights, rounds=rounds_removed, options=options, tell=tell
         )
     else:
         teleport = _jumps(source, walked, topic, reset_rank, half_life_days)
         scores = ranks.pagerank(
-            walked.graph, walked.weights, options=terms, teleport=teleport, tell=tell
+            walked.graph, walked.weights, options=options, teleport=teleport, tell=tell
         )
     if similarity and base.query is not None:
         alike = similarity_to(source, base.query, grown.nodes)
@@ -302,7 +304,7 @@ def _by_topic(
     source: Source,
     named: NamedGraph,
     tell: Progress,
-    terms: PageRankOptions,
+    options: PageRankOptions,
     file: Path,
     mix: str | None,
     mix_words: str | None,
@@ -334,7 +336,7 @@ def _by_topic(
         shown = ", ".join(f"{topic} {part:.1%}" for topic, part in parts.items())
         click.echo(f"mix by {visible(mix_words)!a}: {visible(shown)}", err=True)
     topic_ranks = pagerank_variants.topic_ranks(
-        named.graph, nodes, named.weights, options=terms, tell=tell
+        named.graph, nodes, named.weights, options=options, tell=tell
     )
     if parts is not None:
         return pagerank_variants.mixture(topic_ranks, parts)

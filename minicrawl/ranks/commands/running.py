@@ -45,7 +45,7 @@ tolerance_option = option(
 )
 
 
-def pagerank_terms(
+def pagerank_options(
     damping: float = damping_option,
     dangling: pagerank.Dangling = choice(
         pagerank.Dangling,
@@ -82,11 +82,11 @@ def pagerank_terms(
     )
 
 
-def refuse_idle_dangling(terms: pagerank.PageRankOptions) -> None:
+def refuse_idle_dangling(options: pagerank.PageRankOptions) -> None:
     """Refuse --dangling where it has no effect: with uniform jumps, all its values are equal."""
-    if terms.damping is not None and terms.dangling is not pagerank.Dangling.UNIFORM:
+    if options.damping is not None and options.dangling is not pagerank.Dangling.UNIFORM:
         raise UsageError(
-            f"--dangling {terms.dangling.value} is the same as uniform if jumps lead to all "
+            f"--dangling {options.dangling.value} is the same as uniform if jumps lead to all "
             "nodes equally: set the targets of jumps, or combine virtual with --one-more-link"
         )
 

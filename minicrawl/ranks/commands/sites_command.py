@@ -27,11 +27,11 @@ CASH = "cash"
 @json_option
 @running.as_option
 @source_options
-@with_made(guards=running.guards_of, terms=running.pagerank_terms)
+@with_made(guards=running.guards_of, options=running.pagerank_options)
 def sites(
     source: Source,
     guards: Guards,
-    terms: PageRankOptions,
+    options: PageRankOptions,
     name: str | None,
     n: int,
     as_json: bool,
@@ -55,13 +55,13 @@ def sites(
             "--intra-cap and --weight change nothing: links within a site do not count"
         )
     named = guards.guarded(source.graph)
-    running.refuse_idle_dangling(terms)
+    running.refuse_idle_dangling(options)
     if counted == "pages" and len(sites_of(named.names).names) == named.graph.nodes:
         raise UsageError("--count pages is the same as links if each site has one page")
     linked = site_graph(named, by_page=counted == "pages")
     if not linked.graph.edges:
         raise UsageError("no site links to another one, so sites cannot be ranked")
-    if counted == CASH and (guards.chosen() or terms != PageRankOptions()):
+    if counted == CASH and (guards.chosen() or options != PageRankOptions()):
         raise UsageError("--count cash cannot be combined with guards and options of PageRank")
     with source.progress(name) as tell:
         if counted == CASH:
@@ -72,10 +72,10 @@ def sites(
             values = np.array([cash.get(name, 0.0) for name in names])
             scores = Scores(values=values, iterations=0, error_bound=inf, converged=True)
         else:
-            scores = pagerank(linked.graph, linked.weights, options=terms, tell=tell)
-    options = {"count": counted} | asdict(terms) | guards.chosen()
+            scores = pagerank(linked.graph, linked.weights, options=options, tell=tell)
+    kept_options = {"count": counted} | asdict(options) | guards.chosen()
     try:
         page_scores = of_pages(scores, sites_of(named.names))
-        keep(source, {name: page_scores}, linked.graph.edges, options)
+        keep(source, {name: page_scores}, linked.graph.edges, kept_options)
     finally:
         running.show_ranks(linked, {name: scores}, n, as_json)

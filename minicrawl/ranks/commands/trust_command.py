@@ -65,9 +65,9 @@ def trust(
     else:
         by = seed_by or "inverse"
         nodes = chosen_seeds(named.graph, named.weights, by, count or TRUSTED)
-    terms = TrustOptions(passing=passing, damping=damping, passes=passes, tolerance=tolerance)
+    options = TrustOptions(passing=passing, damping=damping, passes=passes, tolerance=tolerance)
     if bad is None:
-        return trust_scores(named.graph, nodes, named.weights, options=terms, tell=tell)
+        return trust_scores(named.graph, nodes, named.weights, options=options, tell=tell)
     distrusted = running.nodes_of(named, running.lines_of(bad), str(bad))
     nodes = nodes if seeds else [node for node in nodes if node not in distrusted]
-    return less_distrust(named.graph, nodes, distrusted, named.weights, options=terms, tell=tell)
+    return less_distrust(named.graph, nodes, distrusted, named.weights, options=options, tell=tell)
