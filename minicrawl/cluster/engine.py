@@ -139,9 +139,6 @@ class ClusterEngine(ShardLogs, KeyValues, Broadcasts, Protocol):
     def snapshots(self) -> ShardLogs:
         """The logs of snapshots, made on first use."""
 
-    async def switch_server(self) -> None:
-        """Connect to another server, if there is one: this one may be cut off from the others."""
-
     async def server_facts(self) -> list[ServerFacts]:
         """Return the servers that answer; at least the one that we are connected to."""
 

@@ -144,8 +144,6 @@ class FakeEngine:
         self.servers = servers or FakeServers()
         self._logs = self.servers.logs if logs is None else logs
         self.name, self.closed = "crawl", False
-        self.left = 0
-        """Number of changes to another server."""
 
     @property
     def pages(self) -> "FakeEngine":
@@ -255,9 +253,6 @@ class FakeEngine:
         revision = self.servers.next_revision()
         self.servers.values[key] = KeyEntry(key, value, revision)
         return revision
-
-    async def switch_server(self) -> None:
-        self.left += 1
 
     async def broadcast(self, topic: str, content: bytes) -> None:
         if len(content) > MOST_VALUE_BYTES:

@@ -90,9 +90,6 @@ class NatsEngine(NatsLogs, NatsKeys, NatsBroadcasts):
         self.name = streams.name
         self.pages, self.snapshots = NatsLogs(streams, "pages"), NatsLogs(streams, "snapshots")
 
-    async def switch_server(self) -> None:
-        await self._jetstream.switch_server()
-
     async def server_facts(self) -> list[ServerFacts]:
         """Ask all servers, which answer only the user of the system account."""
         client, servers = self._jetstream.client, list[ServerFacts]()

@@ -136,21 +136,13 @@ class JetStreamClient:
             except (TimeoutError, Error, _Later, OSError) as error:
                 if self.client.is_closed or loop.time() + pause_s > end:
                     raise self._unanswered(error, subject) from error
-            if self._has_others:
+            if self.client.is_connected and len(self.client.servers) > 1:
                 self._silent_since = since = self._silent_since or asked_at
                 if loop.time() - since >= _SILENT_S:
-                    await self.switch_server()
+                    self._silent_since = None
+                    await self.client.force_reconnect()
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-
-    @property
-    def _has_others(self) -> bool:
-        return self.client.is_connected and len(self.client.servers) > 1
-
-    async def switch_server(self) -> None:
-        if self._has_others:
-            self._silent_since = None
-            await self.client.force_reconnect()
 
     async def _request(
         self, subject: str, content: bytes, headers: Mapping[str, str] | None

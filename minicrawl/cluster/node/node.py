@@ -129,8 +129,6 @@ class Node:
                 ends = "there is room" if presence.refusal else "it does"
                 shards = counted(len(self.held), "shard")
                 self._tell(f"{why}: {shards} of this node paused until {ends}")
-            if not presence.refusal:  # our server may be cut off from the others
-                await self._engine.switch_server()
             return
         self.view.hear_node(presence.name, presence.record, self._now())
         if self._is_cut_off or away_s > HOLD_S:

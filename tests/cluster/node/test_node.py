@@ -308,19 +308,6 @@ async def test_each_beat_says_how_much_room_the_disk_has(cluster: Cluster, tmp_p
     assert a.presence.record.disk_free == 0
 
 
-async def test_a_node_leaves_its_server_if_beats_are_not_answered(
-    a: TriedNode, cluster: Cluster
-) -> None:
-    await cluster.pass_time(5, a)
-    assert a.engine.left == 0
-    cluster.nobody_answers()
-    await cluster.pass_time(1, a)
-    assert a.engine.left == 1
-    cluster.nobody_answers(Fault.FULL)
-    await cluster.pass_time(1, a)
-    assert a.engine.left == 1
-
-
 async def test_a_silent_node_keeps_its_shards_while_nobody_could_be_heard(cluster: Cluster) -> None:
     _gone, b = await _with_two(cluster)
     cluster.nobody_answers()
