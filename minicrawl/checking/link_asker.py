@@ -17,8 +17,9 @@ from itertools import groupby
 from typing import TypeVar
 
 from minicrawl.crawl.events import Listener, Noted
-from minicrawl.crawl.hosts.side_requests import MOST_REDIRECTS, follow
+from minicrawl.crawl.hosts.side_requests import follow
 from minicrawl.crawl.loop import Crawler
+from minicrawl.crawl.settle.settler import MOST_REDIRECTS
 from minicrawl.crawl.workers.parser_process import ParserLost, ParserProcess
 from minicrawl.crawl.workers.visitor import MOST_READING_S
 from minicrawl.model import Failed, FetchResult, Moved, Refused, Request, Response, Unchanged, Want
@@ -74,7 +75,7 @@ class LinkAsker:
                 async with free:
                     if not await self._crawler.may_ask():
                         return False
-                    hops = await follow(url, send)
+                    hops = await follow(url, send, MOST_REDIRECTS)
                     if hops[0][1] is not State.SCOPE:
                         await keep(hops)
             return True

@@ -59,8 +59,9 @@ class Web:
         self.asked[request.method, url] += 1
         if path == "/robots.txt" and request.url.host == "b.example":
             return httpx.Response(200, text="User-agent: *\nDisallow: /secret")
-        if path == "/moved":
-            return httpx.Response(302, headers={"location": "/there-too"})
+        if path.startswith("/moved"):  # ten redirects
+            target = "/there-too" if path.endswith(9 * "x") else f"{path}x"
+            return httpx.Response(302, headers={"location": target})
         if path == "/no-head":
             return httpx.Response(405 if request.method == "HEAD" else 200, html="here")
         if url == f"{HOST}/":

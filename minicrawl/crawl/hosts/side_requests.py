@@ -33,7 +33,7 @@ from minicrawl.ports import Clock, PageFetcher, Visit, WebAccess
 from minicrawl.web.urls import canonical
 
 Result = TypeVar("Result")
-MOST_REDIRECTS = 5
+_MOST_REDIRECTS = 5
 
 
 class SideRequests:
@@ -187,13 +187,15 @@ class SideRequests:
             called.set_result(None)
 
 
-async def follow(url: str, send: Callable[[str], Awaitable[Result]]) -> list[tuple[str, Result]]:
+async def follow(
+    url: str, send: Callable[[str], Awaitable[Result]], most: int = _MOST_REDIRECTS
+) -> list[tuple[str, Result]]:
     """Send a request for the URL, and for where each response redirects to. Return all hops.
 
     The last one is a redirect if there is no end of them, or if it leads to no URL.
     """
     hops = [(url, await send(url))]
-    for _ in range(MOST_REDIRECTS):
+    for _ in range(most):
         url, result = hops[-1]
         target = canonical(result.target, url) if isinstance(result, Moved) else None
         if target is None:
