@@ -30,14 +30,6 @@ from minicrawl.web.responses.headers import parse_content_type
 from minicrawl.web.urls import host, origin
 
 IS_IT_THERE = (Want.HEAD, Want.STATUS)
-_HEAD_IS_REFUSED = (
-    HTTPStatus.FORBIDDEN,
-    HTTPStatus.NOT_FOUND,
-    HTTPStatus.METHOD_NOT_ALLOWED,
-    HTTPStatus.NOT_IMPLEMENTED,
-)
-"""Statuses after which GET is tried: some servers send them to HEAD for pages that exist."""
-
 _LONGEST_LENGTH = 18  # digits of a Content-Length that SQLite can store
 
 Found = FetchResult | State
@@ -120,9 +112,16 @@ class LinkAsker:
             reads_failures = is_file or want is Want.STATUS
             request = Request(url=url, want=want, max_bytes=most, keeps_failures=reads_failures)
             result = await self._onboarding.ask_in_time(request, in_scope=in_scope)
-            if not (isinstance(result, Failed) and result.status in _HEAD_IS_REFUSED):
+            if not _may_be_of_method(result):
                 break
         return result
+
+
+def _may_be_of_method(result: Found) -> bool:
+    """Return True if GET may get another answer: servers refuse HEAD by any error, or hang up."""
+    if not isinstance(result, Failed) or result.kind is State.THROTTLED:
+        return False
+    return result.kind is State.RESET or (result.status or 0) >= HTTPStatus.BAD_REQUEST
 
 
 def came_to_their_end(tasks: Iterable[asyncio.Task[bool]]) -> bool:

@@ -164,6 +164,21 @@ def test_each_external_link_is_requested_once_a_day_after_robots_txt(tmp_path: P
         assert State.SCOPE in set(seen.states.tolist())
 
 
+def test_a_page_that_only_head_cannot_reach_is_there(tmp_path: Path) -> None:
+    def web(request: httpx.Request) -> httpx.Response:
+        path = request.url.path.removeprefix("/")
+        if str(request.url) == f"{HOST}/":
+            hrefs = [f"{OTHER}/{name}" for name in ("400", "410", "500", "reset", "429")]
+            return httpx.Response(200, html="".join(f'<a href="{href}">x</a>' for href in hrefs))
+        if request.method == "HEAD" and path == "reset":
+            raise httpx.ReadError(path)
+        return httpx.Response(int(path) if request.method == "HEAD" else 200)
+
+    path = crawled(tmp_path / "crawl.db", web, check="external")
+    alive = {url for url, row in checks(path).items() if row.state == State.FETCHED}
+    assert checks(path).keys() - alive == {f"{OTHER}/429"}
+
+
 def test_missing_assets_and_anchors_are_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
