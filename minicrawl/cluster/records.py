@@ -168,16 +168,11 @@ class NodeRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecord(Record):
-    """Lease of a shard. Without a session it is free."""
+    """Lease of a shard. It has no session if its holder has given the shard back."""
 
     node: str
     session: str
     generation: int
-
-    @property
-    def is_free(self) -> bool:
-        """True if nobody has taken the shard yet, or the holder has given it back."""
-        return not self.session
 
 
 class CrawlActivity(StrEnum):

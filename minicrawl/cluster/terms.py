@@ -105,12 +105,8 @@ async def begin_crawl(
 ) -> TermsRecord | None:
     """Write and return the terms, or return None if another caller has begun the crawl."""
     terms = replace(terms, seeds=await _put_seeds(engine, terms.id, seeds))
-    free = records.LeaseRecord(node="", session="", generation=0)
-    # Leases are created here so that nodes update them, and do not race to create them.
-    leases = {f"{records.LEASE_PREFIX}{shard}": free for shard in range(terms.shards)}
-    for key, record in {records.STATE_KEY: state, **leases}.items():
-        with suppress(KeyTaken):  # left by a caller that was killed here, or that begins it now
-            await engine.update(key, record.pack(), 0)
+    with suppress(KeyTaken):  # left by a caller that was killed here, or that begins it now
+        await engine.update(records.STATE_KEY, state.pack(), 0)
     try:
         await engine.update(records.TERMS_KEY, terms.pack(), 0)
     except KeyTaken:

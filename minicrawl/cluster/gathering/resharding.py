@@ -143,7 +143,7 @@ async def _wait_for_nodes(engine: ClusterEngine) -> None:
     ends_at = now() + END_S + LEASE_S
     while now() < ends_at:
         leases = map(LeaseRecord.of, await engine.keys(LEASE_PREFIX))
-        if all(lease is None or lease.is_free for lease in leases):
+        if not any(lease.session for lease in leases if lease is not None):
             return
         await asyncio.sleep(_POLL_S)
 

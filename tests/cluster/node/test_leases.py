@@ -86,7 +86,6 @@ def test_shards_of_a_node_that_deletes_its_record_are_taken_at_once() -> None:
 def test_a_shard_that_was_given_back_is_free_and_counts_for_no_node() -> None:
     seen = view("a", "b", held="bbbb")
     given_back = LeaseRecord(node="b", session="", generation=1)
-    assert given_back.is_free
     seen.hear_lease(3, given_back, 2)
     assert plan(seen, me("a"), (), 0).take == [3]
     assert len(plan(seen, me("b"), (0, 1, 2), YOUNG_S).give_up) == 1
