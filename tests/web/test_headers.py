@@ -101,6 +101,7 @@ def test_retry_after_is_parsed_as_in_the_vectors(shared_vector: Callable[[str], 
     for case in json.loads(shared_vector("retry_after.json").read_text("utf-8")):
         assert retry_after_s(case["header"], NOW) == seconds(case["expect"]), case
     assert retry_after_s(None, NOW) is None
+    assert retry_after_s("120, 60", NOW) == 120
 
 
 def seconds(expected: str | float | None) -> float | None:

@@ -33,7 +33,7 @@ def parse_content_type(content_type: str | None) -> tuple[str, str | None]:
 LONGEST_WAIT_S = 86_400.0
 """Longest Retry-After that is respected."""
 
-_SECONDS = re.compile(r"[\t ]*+([0-9]++)[\t ]*+\Z")
+_SECONDS = re.compile(r"[\t ]*+([0-9]++)[\t ]*+(?:,|\Z)")  # of a repeated header the first
 _DATE = re.compile(r"[\t ]*+[A-Z][a-z]++")
 _USUAL_DATE = re.compile(
     r"[A-Z][a-z]{2}, ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
