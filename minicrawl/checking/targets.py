@@ -242,7 +242,7 @@ class _Anchors:
     def found(self, url: str, names: Collection[str]) -> None:
         if len(names) <= self._left:
             self._left -= len(names)
-            self._found[url] = array("q", map(hash, names))
+            self._found[url] = array("q", _hashes(names))
 
     def missing(self, references: PageReferences) -> Iterator[FindingRow]:
         """Yield the links whose fragment names no anchor of the target page."""
@@ -250,9 +250,14 @@ class _Anchors:
             if target in self._found:
                 anchors = set(self._found[target])
             elif references.has(target):
-                anchors = set(map(hash, references.of(target).anchors))
+                anchors = set(_hashes(references.of(target).anchors))
             else:
                 continue
             for page, name, text in links:
                 if hash(name) not in anchors:
                     yield FindingRow(page, f"{target}#{name}", NO_ANCHOR, text)
+
+
+def _hashes(names: Collection[str]) -> Iterator[int]:
+    """Yield the hashes of anchors, which may be written as in a URL, with escapes."""
+    return map(hash, map(unquote, names))

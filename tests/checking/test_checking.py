@@ -42,6 +42,7 @@ HOME = (
     '<a href="http://b.example/moved">moved</a> <a href="http://b.example/secret">secret</a>'
     '<a href="http://b.example/no-head">no head</a> <a href="/file.pdf">a file</a>'
     '<a href="http://10.0.0.1/">inside</a> <a href="/page#here">h</a> <a href="/page#gone">g</a>'
+    '<a href="/page#%C3%A9">e</a>'
     '<a href="#top">t</a> <a href="/page#:~:text=x">x</a>'
     '<img src="/logo.png"><img src="/lost.png"><link rel=stylesheet href="http://b.example/s.css">'
 )
@@ -67,7 +68,7 @@ class Web:
         if url == f"{HOST}/":
             return httpx.Response(200, html=HOME)
         if path == "/page":
-            return httpx.Response(200, html='<h2 id="here">Here</h2>')
+            return httpx.Response(200, html='<h2 id="here">Here</h2><i id="%C3%A9"></i>')
         return httpx.Response(200 if path in self.there else 404)
 
 
