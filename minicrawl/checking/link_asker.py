@@ -118,7 +118,12 @@ class LinkAsker:
 
 
 def _may_be_of_method(result: Found) -> bool:
-    """Return True if GET may get another answer: servers refuse HEAD by any error, or hang up."""
+    """Return True if GET may get another answer.
+
+    Servers refuse HEAD by any error, or hang up, or state the length of the body that HEAD lacks.
+    """
+    if isinstance(result, Response):
+        return result.headers.get("content-length") == "0"
     if not isinstance(result, Failed) or result.kind is State.THROTTLED:
         return False
     return result.kind is State.RESET or (result.status or 0) >= HTTPStatus.BAD_REQUEST

@@ -180,6 +180,16 @@ def test_a_page_that_only_head_cannot_reach_is_there(tmp_path: Path) -> None:
     assert checks(path).keys() - alive == {f"{OTHER}/429"}
 
 
+def test_a_length_of_nothing_that_head_states_is_not_believed(tmp_path: Path) -> None:
+    def web(request: httpx.Request) -> httpx.Response:
+        if str(request.url) == f"{HOST}/":
+            return httpx.Response(200, html=f'<a href="{OTHER}/">x</a>')
+        return httpx.Response(200, text="" if request.method == "HEAD" else "here")
+
+    (row,) = checks(crawled(tmp_path / "crawl.db", web, check="external")).values()
+    assert row.bytes == len("here")
+
+
 def test_missing_assets_and_anchors_are_broken(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
