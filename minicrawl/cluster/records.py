@@ -275,6 +275,16 @@ class ShardFacts(Record):
     is_idle: bool = False
     wants_pages: bool = False
     """True if the shard has spent its grant and has more to read."""
+
+    @property
+    def spent(self) -> int:
+        return self.fetched + self.under_way
+
+    @property
+    def left(self) -> int:
+        """Number of pages that the shard may still fetch, as far as known."""
+        return 0 if self.is_idle else self.waiting or int(self.wants_pages)
+
     has_choice: bool = False
     """True if more hosts may be asked than the shard asks at a time."""
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from minicrawl.cluster.conclusions import fetched_together, gathered_together, has_ended
 from minicrawl.cluster.engine import ClusterEngine, EngineUnavailable, KeyTaken
-from minicrawl.cluster.node.page_budget import ShardNeed
 from minicrawl.cluster.node.shard_process import ShardOrders
 from minicrawl.cluster.node.shared_budget import SharedBudget, YieldPages
 from minicrawl.cluster.overview import CrawlView
@@ -87,19 +86,7 @@ class CrawlState(CrawlView):
         """
         if self.budget is None:
             return
-        is_wanted = any(facts.wants_pages for facts in self.told.values())
-        needs = self._needs()
-        await self._grants.share_out(self.budget, leases, needs, give_back, is_wanted=is_wanted)
+        await self._grants.share_out(self.budget, leases, self.told, give_back)
 
     def is_short(self, leases: Mapping[int, int]) -> bool:
-        return self.budget is not None and self._grants.is_short(leases, self._needs())
-
-    def _needs(self) -> dict[int, ShardNeed]:
-        return {
-            shard: ShardNeed(
-                facts.fetched + facts.under_way,
-                0 if facts.is_idle else facts.waiting or int(facts.wants_pages),
-                facts.pace,
-            )
-            for shard, facts in self.told.items()
-        }
+        return self.budget is not None and self._grants.is_short(leases, self.told)

@@ -14,7 +14,8 @@ ahead     time for which pages are granted in advance, so that a shard need not 
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+
+from minicrawl.cluster.records import ShardFacts
 
 AHEAD_S, SHORTEST_S = 12.0, 0.5
 SOON_S = 3.0
@@ -23,14 +24,6 @@ LEAST_AHEAD = 8
 """Pages to grant ahead at least, if as many wait."""
 AHEAD_PARTS = 4
 """At most 1 / AHEAD_PARTS of the remaining pages is granted ahead, over all shards."""
-
-
-class ShardNeed(NamedTuple):
-    """Pages that a shard has spent, pages that wait there, and its pages per second."""
-
-    spent: int
-    waiting: int
-    pace: float
 
 
 def ahead_s(left: float, pace: float) -> float:
@@ -43,7 +36,7 @@ def ahead_s(left: float, pace: float) -> float:
 def new_grants(
     budget: int,
     granted: Mapping[int, int],
-    needs: Mapping[int, ShardNeed],
+    needs: Mapping[int, ShardFacts],
     shards: int,
     *,
     pace: float = 0.0,
@@ -63,18 +56,18 @@ def new_grants(
         shard: need.spent
         for shard, need in needs.items()
         if (unspent := granted.get(shard, 0) - need.spent) > 0
-        and (not need.waiting or (are_wanted and unspent > need.pace * SOON_S))
+        and (not need.left or (are_wanted and unspent > need.pace * SOON_S))
     }
     hungry = {}
     for shard, need in needs.items():
-        ahead = min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.waiting)
+        ahead = min(max(LEAST_AHEAD, int(need.pace * soon_s)), need.left)
         lack = need.spent + ahead - granted.get(shard, 0)
-        if shard not in back and need.waiting and lack > 0:
+        if shard not in back and need.left and lack > 0:
             hungry[shard] = lack
     # At most an even part of the rest: a node grants pages only to its own shards, so the first one
     # to ask must leave some for the shards of others.
     most, more = max(1, left // max(1, shards)), {}
-    for shard, pages in sorted(hungry.items(), key=lambda item: -needs[item[0]].waiting):
+    for shard, pages in sorted(hungry.items(), key=lambda item: -needs[item[0]].left):
         if (part := min(pages, most, left)) > 0:
             more[shard] = granted.get(shard, 0) + part
             left -= part

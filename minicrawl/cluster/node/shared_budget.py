@@ -18,8 +18,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from minicrawl.cluster.engine import ClusterEngine, EngineFull, EngineUnavailable, Fenced
-from minicrawl.cluster.node.page_budget import SHORTEST_S, ShardNeed, new_grants
-from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord, KeyEntry
+from minicrawl.cluster.node.page_budget import SHORTEST_S, new_grants
+from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord, KeyEntry, ShardFacts
 
 YieldPages = Callable[[int], Awaitable[int | None]]
 """Function of a shard that stops its requests until it is granted more, and returns the pages that
@@ -53,26 +53,24 @@ class SharedBudget:
         pages = self._known.granted.get(shard, 0)
         return pages if self._doubted is None else min(pages, self._doubted.granted.get(shard, 0))
 
-    def is_short(self, leases: Mapping[int, int], needs: Mapping[int, ShardNeed]) -> bool:
+    def is_short(self, leases: Mapping[int, int], told: Mapping[int, ShardFacts]) -> bool:
         """Return whether a shard will soon have spent its grant."""
         return any(
-            need.waiting and self.granted(shard, generation) - need.spent <= need.pace * SHORTEST_S
+            facts.left and self.granted(shard, generation) - facts.spent <= facts.pace * SHORTEST_S
             for shard, generation in leases.items()
-            if (need := needs.get(shard)) is not None
+            if (facts := told.get(shard)) is not None
         )
 
     async def share_out(
         self,
         budget: int,
         leases: Mapping[int, int],
-        needs: Mapping[int, ShardNeed],
+        told: Mapping[int, ShardFacts],
         give_back: YieldPages,
-        *,
-        is_wanted: bool,
     ) -> None:
         """Claim shards, and grant or take back pages according to their needs.
 
-        `leases` has the generation of each shard's lease, `needs` the needs of all shards.
+        `leases` has the generation of each shard's lease, `told` the facts of all shards.
         """
         if self._doubted is not None and not await self._settle_doubt():
             return
@@ -83,10 +81,10 @@ class SharedBudget:
         anew = new_grants(
             budget,
             granted,
-            {shard: needs[shard] for shard in own if shard in needs},
-            sum(bool(need.waiting) for need in needs.values()),
-            pace=sum(need.pace for need in needs.values()),
-            is_wanted=is_wanted,
+            {shard: told[shard] for shard in own if shard in told},
+            sum(bool(facts.left) for facts in told.values()),
+            pace=sum(facts.pace for facts in told.values()),
+            is_wanted=any(facts.wants_pages for facts in told.values()),
         )
         for shard, pages in anew.items():
             if pages < granted.get(shard, 0):

@@ -13,17 +13,20 @@ from minicrawl.cluster.node.page_budget import (
     AHEAD_S,
     LEAST_AHEAD,
     SHORTEST_S,
-    ShardNeed,
     ahead_s,
     new_grants,
 )
 from minicrawl.cluster.node.shared_budget import SharedBudget
-from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord
+from minicrawl.cluster.records import GRANTS_KEY, GrantsRecord, ShardFacts
 from tests.cluster.fake_engine import FakeEngine, FakeServers, Fault
 
 pytestmark = pytest.mark.anyio
 
 SHARDS = 4
+
+
+def need_of(spent: int, left: int, pace: float, *, wants_pages: bool = False) -> ShardFacts:
+    return ShardFacts(0, fetched=spent, waiting=left, pace=pace, wants_pages=wants_pages)
 
 
 class BudgetOfNode:
@@ -43,12 +46,10 @@ class BudgetOfNode:
 
     async def share_out(self, *, is_wanted: bool = False) -> None:
         needs = {
-            shard: ShardNeed(fetched, self.waiting[shard], 0)
+            shard: need_of(fetched, self.waiting[shard], 0, wants_pages=is_wanted)
             for shard, fetched in self.fetched.items()
         }
-        await self.shared.share_out(
-            self.budget, self.leases, needs, self._give_back, is_wanted=is_wanted
-        )
+        await self.shared.share_out(self.budget, self.leases, needs, self._give_back)
 
     async def _give_back(self, shard: int) -> int | None:
         if self.meanwhile is not None:
@@ -133,19 +134,19 @@ async def test_a_crawl_that_does_not_answer_keeps_what_it_was_granted() -> None:
     async def silent(_shard: int) -> int | None:
         return None
 
-    needs = {0: ShardNeed(0, 0, 0)}
-    await node.shared.share_out(20, node.leases, needs, silent, is_wanted=False)
+    needs = {0: need_of(0, 0, 0)}
+    await node.shared.share_out(20, node.leases, needs, silent)
     assert node.granted() == {0: LEAST_AHEAD}
 
 
 async def test_a_node_is_short_of_pages_when_a_shard_will_soon_have_fetched_all_its_grant() -> None:
     node = BudgetOfNode(FakeServers(), {0: 1})
     await node.share_out()
-    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD - 1, 5, 0)})
-    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD - 1, 5, 9)})
-    assert node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD, 5, 0)})
-    assert not node.shared.is_short(node.leases, {0: ShardNeed(LEAST_AHEAD, 0, 0)})
-    assert not node.shared.is_short(node.leases, {1: ShardNeed(LEAST_AHEAD, 5, 0)})
+    assert not node.shared.is_short(node.leases, {0: need_of(LEAST_AHEAD - 1, 5, 0)})
+    assert node.shared.is_short(node.leases, {0: need_of(LEAST_AHEAD - 1, 5, 9)})
+    assert node.shared.is_short(node.leases, {0: need_of(LEAST_AHEAD, 5, 0)})
+    assert not node.shared.is_short(node.leases, {0: need_of(LEAST_AHEAD, 0, 0)})
+    assert not node.shared.is_short(node.leases, {1: need_of(LEAST_AHEAD, 5, 0)})
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -207,7 +208,7 @@ def _move(chance: Random, nodes: list[BudgetOfNode]) -> None:
 
 NEEDS = st.dictionaries(
     st.integers(0, 7),
-    st.builds(ShardNeed, st.integers(0, 50), st.integers(0, 300), st.integers(0, 90)),
+    st.builds(need_of, st.integers(0, 50), st.integers(0, 300), st.integers(0, 90)),
 )
 GRANTED = st.dictionaries(st.integers(0, 7), st.integers(0, 60))
 
@@ -215,18 +216,18 @@ GRANTED = st.dictionaries(st.integers(0, 7), st.integers(0, 60))
 @pytest.mark.parametrize(
     ("budget", "granted", "needs", "new"),
     [
-        pytest.param(1000, {}, {0: ShardNeed(0, 500, 0)}, {0: LEAST_AHEAD}, id="slow"),
-        pytest.param(9000, {0: 10}, {0: ShardNeed(10, 5000, 50)}, {0: 610}, id="time ahead"),
-        pytest.param(1000, {}, {0: ShardNeed(0, 2, 50)}, {0: 2}, id="no more than wait"),
-        pytest.param(20, {0: 12}, {0: ShardNeed(4, 0, 0)}, {0: 4}, id="unspent pages back"),
+        pytest.param(1000, {}, {0: need_of(0, 500, 0)}, {0: LEAST_AHEAD}, id="slow"),
+        pytest.param(9000, {0: 10}, {0: need_of(10, 5000, 50)}, {0: 610}, id="time ahead"),
+        pytest.param(1000, {}, {0: need_of(0, 2, 50)}, {0: 2}, id="no more than wait"),
+        pytest.param(20, {0: 12}, {0: need_of(4, 0, 0)}, {0: 4}, id="unspent pages back"),
         pytest.param(
-            *(20, {0: 9, 1: 8}, {0: ShardNeed(9, 50, 9), 1: ShardNeed(8, 70, 9)}, {0: 10, 1: 9}),
+            *(20, {0: 9, 1: 8}, {0: need_of(9, 50, 9), 1: need_of(8, 70, 9)}, {0: 10, 1: 9}),
             id="last pages one by one",
         ),
     ],
 )
 def test_a_shard_is_granted_the_pages_that_it_reads_soon(
-    budget: int, granted: dict[int, int], needs: dict[int, ShardNeed], new: dict[int, int]
+    budget: int, granted: dict[int, int], needs: dict[int, ShardFacts], new: dict[int, int]
 ) -> None:
     assert new_grants(budget, granted, needs, 4) == new
 
@@ -236,14 +237,14 @@ def test_grants_are_for_less_time_ahead_towards_the_end_of_the_budget() -> None:
     assert ahead_s(400, 100) == 400 / 100 / AHEAD_PARTS
     assert ahead_s(0, 100) == SHORTEST_S
     assert ahead_s(0, 0) == AHEAD_S
-    need = {0: ShardNeed(40, 500, 40)}
+    need = {0: need_of(40, 500, 40)}
     assert new_grants(10_000, {0: 40}, need, 8, pace=160) == {0: 520}
     assert new_grants(680, {0: 40}, need, 8, pace=160) == {0: 80}
 
 
 def test_a_slow_shard_gives_back_unspent_pages_that_others_want() -> None:
-    reads_nothing, reads_slowly = ShardNeed(4, 50, 0), ShardNeed(4, 50, 1)
-    wants = ShardNeed(8, 70, 9)
+    reads_nothing, reads_slowly = need_of(4, 50, 0), need_of(4, 50, 1)
+    wants = need_of(8, 70, 9)
     for slow in (reads_nothing, reads_slowly):
         granted = {0: 9, 1: 8}
         assert new_grants(17, granted, {0: slow, 1: wants}, 2, is_wanted=True) == {0: 4}
@@ -253,7 +254,7 @@ def test_a_slow_shard_gives_back_unspent_pages_that_others_want() -> None:
 
 @given(st.integers(0, 200), GRANTED, NEEDS, st.booleans())
 def test_grants_never_exceed_the_budget_and_are_never_below_the_pages_spent(
-    budget: int, granted: dict[int, int], needs: dict[int, ShardNeed], is_wanted: bool
+    budget: int, granted: dict[int, int], needs: dict[int, ShardFacts], is_wanted: bool
 ) -> None:
     after = granted | new_grants(budget, granted, needs, 8, is_wanted=is_wanted)
     assert sum(after.values()) <= max(budget, sum(granted.values()))
