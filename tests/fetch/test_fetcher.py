@@ -1,6 +1,7 @@
 import asyncio
 import gzip
 import json
+import ssl
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from minicrawl import __version__
 from minicrawl.config import Network, Politeness
 from minicrawl.fetch.fetcher import pace_of
+from minicrawl.fetch.http.faults import described
 from minicrawl.fetch.resolver.lookups import LookupAnswer
 from minicrawl.model import Failed, FetchResult, Refused, Request, Response, Unchanged
 from minicrawl.states import State
@@ -425,4 +427,14 @@ async def test_a_certificate_must_be_for_the_host_of_the_url_whatever_its_addres
 
 async def test_https_to_a_server_without_tls_is_a_failure() -> None:
     async with wire(answer(PAGE)) as server:
-        assert kind_of(await ask(server.url(scheme="https"))) is State.TLS
+        failed = await ask(server.url(scheme="https"))
+    assert isinstance(failed, Failed)
+    assert (failed.kind, failed.detail) == (
+        State.TLS,
+        "the server speaks no TLS at this port: WRONG_VERSION_NUMBER",
+    )
+
+
+def test_an_error_of_tls_is_described_in_its_own_words() -> None:
+    eof = "EOF occurred in violation of protocol"
+    assert described(ssl.SSLEOFError(8, eof)) == eof

@@ -48,7 +48,7 @@ def described(error: Fault | OSError) -> str:
             text = f"{why}: {message} (--ca FILE, or --insecure HOST)"
         else:
             alerts = (f"{why}: {reason}" for name, why in _ALERTS.items() if name in reason)
-            text = next(alerts, text)
+            text = next(alerts, str(error))  # its number is none of the system's
     return " ".join(text.split())[:_SHOWN]
 
 
@@ -75,4 +75,5 @@ _ALERTS = {
     "CERTIFICATE_REQUIRED": "the server requires a client certificate (--client-cert)",
     "UNSUPPORTED_PROTOCOL": "the server only speaks an older version of TLS",
     "ALERT_PROTOCOL_VERSION": "the server only speaks another version of TLS",
+    "WRONG_VERSION_NUMBER": "the server speaks no TLS at this port",
 }
