@@ -33,7 +33,8 @@ def default_tls() -> ssl.SSLContext:
 
 _OLDEST = ssl.TLSVersion.TLSv1_2
 """Oldest accepted version of TLS, as in browsers (RFC 8996)."""
-
+_LEGACY_SERVERS = 0x4  # SSL_OP_LEGACY_SERVER_CONNECT, which Python names since 3.12
+"""Option to connect, as browsers do, to servers without secure renegotiation (RFC 5746)."""
 
 EVERYWHERE = ""
 """Key of the settings for all hosts without settings of their own."""
@@ -73,6 +74,7 @@ class TlsContexts:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.set_alpn_protocols(_ALPN)
         context.minimum_version = _OLDEST
+        context.options |= _LEGACY_SERVERS
         if self._network.ca is not None:
             context.load_verify_locations(self._network.ca)
         if shown is not None:

@@ -124,6 +124,12 @@ async def test_the_oldest_version_of_tls_is_1_2(certificates: Certificates, ca: 
     assert TlsContexts(Network())(HOST).minimum_version is ssl.TLSVersion.TLSv1_2
 
 
+@pytest.mark.parametrize("network", [Network(), Network(insecure=(HOST,))])
+def test_servers_without_secure_renegotiation_are_read(network: Network) -> None:
+    connects_to_legacy_servers = 0x4  # of OpenSSL
+    assert TlsContexts(network)(HOST).options & connects_to_legacy_servers
+
+
 def test_hosts_with_the_same_settings_share_a_context() -> None:
     contexts = TlsContexts(Network(insecure=("bad.example",)))
     assert contexts("a.example") is contexts("b.example")
