@@ -11,7 +11,7 @@ server     host and port; http and https on their default ports are one server
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 
 from minicrawl.errors import UsageError
 from minicrawl.web.sites import site_or_address
@@ -54,19 +54,15 @@ def may_be_html(url: str, not_html: frozenset[str] = NOT_HTML) -> bool:
     return not stem or ":" in stem or "%3a" in stem.lower()
 
 
-def _on_a_site(seeds: Iterable[str]) -> Reach:
-    domains = {site_or_address(host(url)) for url in seeds}
+def _on_a_site(domains: Set[str]) -> Reach:
     return lambda url: site_or_address(host(url)) in domains
 
 
-def _on_a_host(seeds: Iterable[str]) -> Reach:
-    origins = {name for url in seeds for name in _origins(_server(url))}
+def _on_a_host(origins: Set[str]) -> Reach:
     return lambda url: origin(url) in origins
 
 
-def _below_a_folder(seeds: Iterable[str]) -> Reach:
-    folders = {_folder(url) for url in seeds}
-
+def _below_a_folder(folders: Set[str]) -> Reach:
     def reach(url: str) -> bool:
         folder = _folder(url)
         while folder not in folders:
@@ -105,12 +101,13 @@ def _origins(server: str) -> tuple[str, ...]:
     return f"http://{server}", f"https://{server}", f"http://{server}:443", f"https://{server}:80"
 
 
-REACHES: dict[str, Callable[[Iterable[str]], Reach]] = {
-    "any": lambda _seeds: lambda _url: True,
-    "domain": _on_a_site,
-    "host": _on_a_host,
-    "prefix": _below_a_folder,
+REACHES: dict[str, tuple[Callable[[str], Iterable[str]], Callable[[Set[str]], Reach]]] = {
+    "any": (lambda _seed: (), lambda _names: lambda _url: True),
+    "domain": (lambda seed: (site_or_address(host(seed)),), _on_a_site),
+    "host": (lambda seed: _origins(_server(seed)), _on_a_host),
+    "prefix": (lambda seed: (_folder(seed),), _below_a_folder),
 }
+"""For each scope, the names that a seed adds to it, and what makes its reach of all names."""
 
 
 class ScopeRules:
@@ -128,9 +125,15 @@ class ScopeRules:
         """Set up for canonical `seeds`, and regular expressions as the user wrote them."""
         if kind not in REACHES:
             raise UsageError(f"scope {kind!r} must be one of {', '.join(REACHES)}")
-        self.reach, self._not_html = REACHES[kind](seeds), not_html
+        self._names_of, reach_of = REACHES[kind]
+        self._names = {name for url in seeds for name in self._names_of(url)}
+        self.reach, self._not_html = reach_of(self._names), not_html
         self._allow = [_compiled("allow", pattern) for pattern in allow]
         self._deny = [_compiled("deny", pattern) for pattern in deny]
+
+    def widen(self, seed: str) -> None:
+        """Add a canonical seed."""
+        self._names.update(self._names_of(seed))
 
     def allows(self, url: str) -> bool:
         """Return whether the canonical `url` may be fetched."""

@@ -63,6 +63,10 @@ def test_seeds_are_always_within_reach_and_more_seeds_reach_no_less(
     assert all(ScopeRules(kind, seeds).allows(seed) for seed in seeds)
     if ScopeRules(kind, seeds[:1]).allows(url):
         assert ScopeRules(kind, seeds[:1] + seeds).allows(url)
+    widened = ScopeRules(kind, ())
+    for seed in seeds:
+        widened.widen(seed)
+    assert widened.allows(url) is ScopeRules(kind, seeds).allows(url)
 
 
 @given(st.lists(URLS, max_size=3), URLS)

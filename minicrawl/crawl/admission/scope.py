@@ -116,7 +116,7 @@ class ScopeGate:
         """Admit a URL that the user meant: the target of a seed's redirect, or a new seed."""
         if not (self._is_within(url) or self._gone.covers(url)):
             self._led_to.append(url)
-            self._wider = self._rules_for(self._led_to)
+            self._wider.widen(url)
             self.has_widened = True
 
     def _rules_for(self, seeds: Iterable[str]) -> ScopeRules:

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from minicrawl import Noted
+from minicrawl.config import Scope
+from minicrawl.crawl.admission.scope import ScopeGate
 from minicrawl.crawl.start import opening
 from minicrawl.crawl.start.opening import plant
 from minicrawl.model import Failed, Refused
@@ -31,6 +33,7 @@ from tests.crawl.fakes import (
     web_of,
 )
 from tests.crawl.jumping_clock import in_time
+from tests.linear_time import expect_linear
 
 A, B = "http://a.example", "http://b.example"
 
@@ -153,6 +156,15 @@ def chain() -> FakeWeb:
 
 def notes(run: Run) -> list[str]:
     return [event.text for event in run.events if isinstance(event, Noted)]
+
+
+def test_seeds_that_redirect_to_other_sites_widen_the_scope_in_linear_time() -> None:
+    def widen(seeds: int) -> None:
+        gate = ScopeGate(Scope(), [])
+        for seed in range(seeds):
+            gate.widen(f"http://{seed}.example/")
+
+    expect_linear(lambda: widen(100), lambda: widen(400))
 
 
 def test_a_wider_scope_reopens_pages_that_were_out_of_it(path: Path) -> None:
