@@ -35,6 +35,13 @@ def test_all_links_out_of_scope_are_refused_by_one_step(path: Path) -> None:
     assert settled == [f"{A}/"]
 
 
+def test_a_redirect_to_a_refused_page_is_forgotten(path: Path) -> None:
+    scenes: list[Scene] = []
+    web = FakeWeb({f"{A}/": html("/1", "/2")}, elsewhere=moved(f"{B}/"))
+    crawl(web, path, f"{A}/", scope="host", hear=lambda scene, _: scenes.append(scene))
+    assert len(scenes[0].crawler.parts.ends.suspended) == 0
+
+
 def test_a_step_for_each_reason(path: Path) -> None:
     answers: dict[str, Answer] = {
         f"{A}/robots.txt": text("User-agent: *\nDisallow: /private"),

@@ -133,10 +133,12 @@ class TurnEnds:
         suspended.end(page)
         if sets_cookies:
             suspended.cookies_came()
-        if end.led_to:
+        # A target that was refused as soon as it was met has no turn that would end its chain.
+        state = self.recorder.frontier.state
+        if led_to := [target for target in end.led_to if state[target] == State.UNREAD]:
             has_jar = self.settings.access.cookies != OFF
             chain = turn.chain.led_on(page, has_jar=has_jar, sets_cookies=sets_cookies)
-            for target in end.led_to:
+            for target in led_to:
                 suspended.redirected(target, chain)
         self.replays.allowed += self.replays.per_fetch
         self.emit(
