@@ -42,12 +42,15 @@ class DepthTracker:
         while paths:
             start, spent = paths.popleft()
             step = 0 if self._frontier.state[start] in STANDS_FOR_ANOTHER else 1
-            reach = min(self._depth[start] + step, FARTHEST)
-            nearer = [link for link in spent.links if self._depth[link] > reach]
+            nearer = []
+            for links, hops in ((spent.links, step), (spent.unpaid, 1)):
+                reach = min(self._depth[start] + hops, FARTHEST)
+                for link in links:
+                    if self._depth[link] > reach:
+                        self._depth[link] = reach
+                        nearer.append(link)
             if self.brought_nearer is not None:
                 self.brought_nearer.update(nearer)
-            for link in nearer:
-                self._depth[link] = reach
             for link in nearer:
                 if self._was_too_far(link):
                     near_enough.append(link)

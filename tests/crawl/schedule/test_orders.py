@@ -136,6 +136,15 @@ def test_a_page_is_as_deep_as_the_page_that_stands_for_it(state: State) -> None:
     assert known.frontier.urls.depth[FAR] == 1
 
 
+def test_links_of_a_page_that_stands_for_another_are_a_step_farther() -> None:
+    known = Known(1, 1, 5)
+    depths = DepthTracker(known.frontier, 2)
+    known.refuse(FARTHER)
+    known.stands_for(SEED, FAR, State.CANONICAL)
+    assert depths.shorten(SEED, Spending([FAR], unpaid=[FARTHER])) == [FARTHER]
+    assert known.frontier.urls.depth[FARTHER] == 2
+
+
 def test_depths_do_not_grow_beyond_255() -> None:
     known = Known(255, 255)
     depths = DepthTracker(known.frontier, 1)
