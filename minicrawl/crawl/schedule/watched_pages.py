@@ -120,6 +120,7 @@ class WatchedPages:
     def forget(self, page: PageId) -> None:
         """Drop a page that may not be requested again, if it is here."""
         if page in self:
+            self.set_waits(page, 0)  # it may wait, if it was reopened and leased as an unread page
             self._place_of[page] = -1
 
     def put_first(self, page: PageId) -> None:

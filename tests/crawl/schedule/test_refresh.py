@@ -185,6 +185,13 @@ def test_a_forgotten_page_is_not_read_again() -> None:
     assert pages.take() == 0
 
 
+def test_a_page_that_is_forgotten_while_it_waits_does_not_wait_any_more() -> None:
+    pages = Pages(yesterday(3), hosts=1)
+    pages.refresh.watched.forget(0)
+    assert sorted(pages.take_all()) == [1, 2]
+    assert not pages.refresh.has_more()
+
+
 def test_a_page_that_was_given_back_is_the_next_one() -> None:
     pages = Pages(yesterday(3), hosts=1)
     assert pages.take() == 0
