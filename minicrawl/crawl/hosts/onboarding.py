@@ -23,6 +23,7 @@ Laws (RFC 9309): no page is requested before robots.txt was answered. Sitemaps c
 large ones take turns with them (see `sitemap_queue`).
 """
 
+from asyncio import CancelledError
 from collections import deque
 
 from minicrawl.config import Settings
@@ -71,6 +72,9 @@ class UsageFiles:
         url = waiting.popleft()
         try:
             statements = await self._read(host, url, waiting)
+        except CancelledError:  # the turn lost its slot: the file is requested again
+            waiting.appendleft(url)
+            raise
         finally:
             if not waiting or self._requested.get(host.id, 0) >= _MOST_FILES:
                 del self.waiting[host.id]
@@ -90,9 +94,9 @@ class UsageFiles:
             why = "its host forbids it, or is another shard's"
             self._emit(Noted(text=f"{url} is not read: {why}"))
             return []
-        self._requested[host.id] = self._requested.get(host.id, 0) + 1
         request = Request(url=url, want=Want.TEXT, max_bytes=MOST_BYTES)
         answer = await self._requests.file(of_file, request)
+        self._requested[host.id] = self._requested.get(host.id, 0) + 1
         self._robots.back_off.strike(of_file, answer)
         if isinstance(answer, Moved) and (target := canonical(answer.target, url)) is not None:
             waiting.appendleft(target)

@@ -1,14 +1,16 @@
 """Pages whose use is denied by robots.txt, tdmrep.json or RSL are not fetched."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from minicrawl.model import FetchResult, Request
 from minicrawl.states import State
 from minicrawl.store.reader import reading
-from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text
+from tests.crawl.fakes import Answer, FakeWeb, Run, crawl, failed, html, moved, text, web_of
 from tests.crawl.hosts.test_onboarding import ROBOTS, A, B, C, are_apart, starts
 
 TDMREP = f"{A}/.well-known/tdmrep.json"
@@ -86,3 +88,20 @@ def test_preferences_are_requested_like_sitemaps(robots: str, denied: set[str], 
     run = crawl(web, path, f"{A}/", obey_usage="ai-train")
     assert refused(run) == denied
     assert len(web.visits) < 20
+
+
+def test_a_slow_file_of_preferences_that_loses_its_slot_is_requested_again(path: Path) -> None:
+    async def slow(_: Request) -> FetchResult:
+        await asyncio.sleep(8)
+        return text('[{"location": "/", "tdm-reservation": 1}]')
+
+    answers: dict[str, Answer] = web_of({f"{C}/": [f"{C}/{n}" for n in range(100)]})
+    for origin in (A, B):
+        answers |= {f"{origin}/.well-known/tdmrep.json": slow, f"{origin}/": html(title=origin)}
+    web = FakeWeb(answers, elsewhere=html(title="other"), takes_s=0.1)
+    robots = {f"{origin}/robots.txt": text("") for origin in (A, B, C)}
+    web.answers |= robots | {f"{C}/.well-known/tdmrep.json": failed(State.NOT_FOUND)}
+    seeds = (f"{A}/", f"{B}/", f"{C}/")
+    run = crawl(web, path, *seeds, obey_usage="ai-train", concurrency=2, delay=0.2)
+    assert [run.states[f"{origin}/"] for origin in (A, B)] == [State.ROBOTS] * 2
+    assert len(web.visits_of(A)) > 2
