@@ -230,7 +230,8 @@ class WorkerPool:
         self.parse_rules, self._first_own = own.parse_rules, first_own
         self.activity = Activity()  # of the crawl process
         self.has_workers = True
-        self._suspects: set[str] = set()
+        self._suspects: dict[str, bool] = {}
+        """Suspects, and whether each was proven to be the cause."""
         self._one_suspect = asyncio.Lock()
         self._retiring: dict[asyncio.Task[None], WorkerSlot] = {}
         self._deal_out_hosts()
@@ -292,10 +293,10 @@ class WorkerPool:
                 return await self._visit(self._quarantine.worker(), request)
         worker = self._worker(request.url)
         # A page that ended its worker may end the process that fetches it next: the crawl process
-        # takes over none while there are suspects.
+        # takes over none while there are suspects, until each is proven to be the cause.
         if worker is not None:
             left, own = len(worker.activity.under_way), len(self.activity.under_way)
-            sheds = not self._suspects and worker.load_shedder.sheds(
+            sheds = all(self._suspects.values()) and worker.load_shedder.sheds(
                 perf_counter(), worker.cpu_s, left=left, own=own
             )
             if not sheds:
@@ -349,11 +350,11 @@ class WorkerPool:
             # that only shared a worker with the guilty one.
             if not lost.is_to_blame:
                 return Visit(_INTERRUPTED, crawler=crawler)
-            self._suspects.add(request.url)
+            self._suspects[request.url] = request.url in self._suspects
             return Visit(_LOST, crawler=crawler)
         finally:
             worker.activity.end(number)
-        self._suspects.discard(request.url)
+        self._suspects.pop(request.url, None)
         if not isinstance(reply.fetched, Response):
             return Visit(reply.fetched, crawler=crawler)
         parse = partial(_parse, worker, reply)

@@ -158,6 +158,9 @@ async def test_the_own_process_does_some_pages_of_a_busy_worker_but_not_beside_s
     by_worker = "read by a worker"
     assert titles == [by_worker, "read here", by_worker, "read here", State.LOST]
     assert [await desk.visit(B) for _ in range(3)] == [by_worker] * 3
+    desk.apart.answers.append(ChildLost())  # the suspect was the cause
+    desk.web.answers[B] = html(title="read here")
+    assert [await desk.visit(url) for url in (A, B)] == [State.LOST, "read here"]
 
 
 @in_loop
