@@ -153,9 +153,12 @@ class LeaseScheduler:
                 self._dead.add(page for page in pages if page not in self.refresh)
 
     def _is_due(self, document: DocumentRow) -> bool:
-        """Return whether a watched page was read so long ago that it is to be read again."""
+        """Return whether a watched page was read so long ago that it is to be read again.
+
+        A clock turned back counts as time passed.
+        """
         url = self._recorder.pages.url_of(document.page)
-        age_s = self._clock.today() - document.last_at
+        age_s = abs(self._clock.today() - document.last_at)
         return any(
             pattern == url
             or (re.fullmatch if pattern.startswith("http") else re.search)(pattern, url)

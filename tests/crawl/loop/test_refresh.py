@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from minicrawl import Delayed, Event, Reason
 from minicrawl.model import FetchResult, Request, Unchanged
 from minicrawl.states import State
@@ -53,6 +55,17 @@ def test_refresh_asks_each_page_once_a_run_whether_it_has_changed(path: Path) ->
         "/new": (1, 1),
         "/plain": (1, 0),
     }
+
+
+@pytest.mark.parametrize(("later_s", "pages"), [(3600.0, 0), (-3600.0, 0), (-3e6, 1)])
+def test_a_watched_page_is_due_after_its_time_or_if_the_clock_was_far_ahead(
+    path: Path, later_s: float, pages: int
+) -> None:
+    web, began_s = FakeWeb({f"{A}/": html()}), 1e8
+    crawl(web, path, f"{A}/", later_s=began_s)
+    watch = ((f"{A}/", 86_400.0),)
+    run = crawl(web, path, f"{A}/", refresh=1, watch=watch, later_s=began_s + later_s)
+    assert run.asked == [f"{A}/"] * pages
 
 
 def test_a_page_that_is_unchanged_keeps_its_links_and_spends_again(path: Path) -> None:
