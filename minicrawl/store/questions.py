@@ -129,8 +129,9 @@ def url_checksums(connection: Connection) -> NDArray[np.uint32]:
 def find_all(connection: Connection, places: Sequence[tuple[str, str]]) -> list[int | None]:
     """Return the pages with these URLs, each given as origin and path. Scans all pages once."""
     cursor = connection.execute(
-        "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, value ->> 1 AS path "
-        "FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
+        # Without the cast, SQLite would compare each page with all wanted ones of its host.
+        "WITH wanted AS MATERIALIZED (SELECT key AS place, hosts.id AS host, CAST(value ->> 1 AS "
+        "TEXT) AS path FROM json_each(?) CROSS JOIN hosts ON origin = value ->> 0) "
         "SELECT place, urls.id FROM urls CROSS JOIN wanted USING (host, path)",
         (json.dumps(concealed(connection, places)),),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minicrawl.store import page_columns, tables
+from minicrawl.store import page_columns, questions, tables
 from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from tests.stores import A, B, HandCrawl, filled_store
@@ -24,6 +24,22 @@ def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HandCrawl]:
         crawl.read(B, [A])
         crawl.checkpoint()
         yield crawl
+
+
+def test_many_pages_of_one_host_are_found_by_one_scan(many_pages: HandCrawl) -> None:
+    connection = many_pages.store.connection
+
+    def work(wanted: int) -> int:
+        """Return the work of SQLite in thousands of instructions."""
+        ticks = list[None]()
+        connection.set_progress_handler(lambda: ticks.append(None), 1000)
+        places = [("http://c.example", f"/{number}") for number in range(wanted)]
+        pages = questions.find_all(connection, places)
+        connection.set_progress_handler(None, 0)
+        assert pages == list(range(2, wanted + 2))
+        return len(ticks)
+
+    assert work(500) < 2 * work(5)
 
 
 def test_columns_of_all_blocks_are_in_the_order_of_pages(many_pages: HandCrawl) -> None:
