@@ -327,8 +327,10 @@ class StoreWriter:
             # SQLite would wait for readers, and the crawl with it.
             ((patience_ms,),) = self.connection.execute("PRAGMA busy_timeout")
             self.connection.execute("PRAGMA busy_timeout = 0")
-            busy, _, _ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            self.connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
+            try:
+                busy, _, _ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:  # a full disk must not end the patience of all later writes
+                self.connection.execute(f"PRAGMA busy_timeout = {patience_ms}")
         if self.replica is not None:
             self.replica.checkpointed(is_complete=not busy)
 

@@ -226,6 +226,18 @@ def test_a_full_database_loses_nothing(store: StoreWriter) -> None:
     assert len(urls(store.connection)) == 2
 
 
+def test_writes_are_as_patient_after_a_log_that_could_not_be_folded(store: StoreWriter) -> None:
+    def authorize(_: int, pragma: str | None, *_others: str | None) -> int:
+        return sqlite3.SQLITE_DENY if pragma == "wal_checkpoint" else sqlite3.SQLITE_OK
+
+    patience_ms = store.connection.execute("PRAGMA busy_timeout").fetchone()
+    store.connection.set_authorizer(authorize)
+    with pytest.raises(StoreError):
+        store.compact()
+    store.connection.set_authorizer(None)
+    assert store.connection.execute("PRAGMA busy_timeout").fetchone() == patience_ms != (0,)
+
+
 INSERT = "INSERT INTO numbers VALUES (?, ?, 7)"
 UPSERT = f"{INSERT} ON CONFLICT (id) DO UPDATE SET value = value + excluded.value"
 
