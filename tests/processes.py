@@ -1,13 +1,29 @@
 """Child processes of tests."""
 
+import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import AnyStr
 
 PATIENCE_S = 60.0
 """Timeout, on a busy machine, of something that takes a moment on an idle one."""
+
+
+def run_python(
+    *arguments: str | Path, folder: Path | None = None, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run Python to its end, with these environment variables beside those of the tests."""
+    return subprocess.run(
+        (sys.executable, *arguments),
+        cwd=folder,
+        env={**os.environ, **(variables or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @contextmanager

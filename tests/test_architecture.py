@@ -4,11 +4,9 @@ Each check is itself tested on code that breaks it.
 """
 
 import ast
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +19,7 @@ import pytest
 
 from minicrawl import ext
 from tests import readme
+from tests.processes import run_python
 from tests.questions import changes_in_questions
 
 ROOT = Path(__file__).parents[1]
@@ -34,14 +33,7 @@ LINT_IMPORTS = (
 
 def check_contracts(root: Path) -> subprocess.CompletedProcess[str]:
     """Run import-linter, and strip the colours that some of its lines have in any case."""
-    done = subprocess.run(
-        [sys.executable, "-c", LINT_IMPORTS],
-        cwd=root,
-        env=os.environ | {"COLUMNS": "120"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", LINT_IMPORTS, folder=root, variables={"COLUMNS": "120"})
     done.stdout = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
     return done
 

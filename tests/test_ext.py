@@ -26,6 +26,7 @@ from minicrawl.errors import NoText
 from minicrawl.ext import EntryPoint, Registry
 from minicrawl.report.archived.page_texts import PageTexts
 from minicrawl.states import READ_STATES
+from tests.processes import run_python
 from tests.stores import filled_store
 
 ROOT = Path(__file__).parents[1]
@@ -111,14 +112,7 @@ class Shop:
 
 def minicrawl(site: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(site), str(ROOT)])
-    return subprocess.run(
-        [sys.executable, "-m", "minicrawl", *arguments],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python("-m", "minicrawl", *arguments, folder=cwd, variables={"PYTHONPATH": path})
 
 
 def output_of(site: Path, *arguments: str, cwd: Path) -> str:
@@ -445,10 +439,7 @@ def test_help_reads_entry_points_without_the_parsers_of_importlib(tmp_path: Path
         "import sys; from minicrawl.cli import main; main(['--help']); "
         "print('importlib.metadata' in sys.modules, file=sys.stderr)"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True
-    )
-    assert ran.stderr.split() == [b"False"]
+    assert run_python("-c", code, folder=tmp_path).stderr.split() == ["False"]
 
 
 class TestRooms:

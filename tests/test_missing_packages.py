@@ -8,6 +8,7 @@ import pytest
 
 from minicrawl import Store
 from minicrawl.errors import UsageError, needs
+from tests.processes import run_python
 from tests.stores import filled_store
 
 _WITHOUT = """
@@ -42,13 +43,7 @@ _KEY = "about --new-key bot.pem --contact https://bot.example/"
 )
 def test_the_error_names_the_extra(package: str, extra: str, command: str, tmp_path: Path) -> None:
     filled_store(tmp_path / "data" / "crawl.db")
-    done = subprocess.run(
-        [sys.executable, "-c", _WITHOUT, package, *command.split()],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python("-c", _WITHOUT, package, *command.split(), folder=tmp_path)
     assert done.returncode == 2, done.stderr
     assert f"minicrawl[{extra}]" in done.stderr.splitlines()[-1]
 

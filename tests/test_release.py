@@ -10,6 +10,8 @@ from zipfile import ZipFile
 
 import pytest
 
+from tests.processes import run_python
+
 ROOT = Path(__file__).parents[1]
 HOST = "https://code.example"
 ADDRESSES = [
@@ -107,17 +109,7 @@ def test_the_image_has_all_files_that_its_package_is_built_from(tmp_path: Path) 
 
 
 def build(folder: Path, into: Path, what: str) -> None:
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--no-isolation",
-        what,
-        "--outdir",
-        str(into),
-        str(folder),
-    ]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    ran = run_python("-m", "build", "--no-isolation", what, "--outdir", into, folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

@@ -1,13 +1,12 @@
 """The site has a page for each document, no broken link, and loads nothing from other sites."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.dashboard.servers import ARGUMENTS, CHROMIUM, PATIENCE_MS, needs_chromium
+from tests.processes import run_python
 
 ROOT = Path(__file__).parents[1]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
@@ -17,13 +16,8 @@ PARTS = ("## Decision\n", "## Why\n", "## Numbers\n", "## What would change our 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    build = ("-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", folder)
+    done = run_python(*build, folder=ROOT)
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import json
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import replace
@@ -24,6 +22,7 @@ from tests.cluster.engines import needs_server
 from tests.cluster.fake_engine import FakeEngine, FakeServers
 from tests.cluster.hand_shards import HandCluster
 from tests.cluster.test_restoring import URLS, begin, crawled, keep, terms
+from tests.processes import run_python
 
 NOBODY, CLUSTER = "nats://127.0.0.1:1", "nats://127.0.0.1:4222/news"
 ROW = NodeRow(
@@ -96,8 +95,7 @@ def test_a_crawl_without_a_cluster_imports_one_module_of_it() -> None:
         "import sys, minicrawl.app, minicrawl.cli.crawl.session, minicrawl.cli.crawl.command;"
         "print([name for name in sys.modules if name.startswith(('minicrawl.cluster.', 'nats'))])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "['minicrawl.cluster.beside_crawl']\n"
+    assert run_python("-c", code).stdout == "['minicrawl.cluster.beside_crawl']\n"
 
 
 def test_the_next_commands_name_all_servers_and_no_password(capsys: Captured) -> None:
@@ -180,19 +178,12 @@ def test_a_finished_crawl_shows_names_and_values_in_columns(capsys: Captured) ->
 @needs_server
 def test_a_demo_cluster_crawls_and_leaves_an_intact_store(tmp_path: Path) -> None:
     command = ["crawl", "--cluster", "demo", "--demo-pages", "100", "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "minicrawl", *command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=200,
-    )
+    done = run_python("-m", "minicrawl", *command, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["doing"], found["reason"], found["fetched"]) == ("ended", "budget spent", 100)
     checked = ["check", "--store", "data/demo-cluster.db"]
-    subprocess.run([sys.executable, "-m", "minicrawl", *checked], cwd=tmp_path, check=True)
+    assert run_python("-m", "minicrawl", *checked, folder=tmp_path).returncode == 0
 
 
 def test_a_pace_below_one_page_a_second_is_not_shown_as_zero() -> None:

@@ -1,6 +1,5 @@
 """The command line: few imports, help and completion, errors of one line with an exit code."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,20 +12,14 @@ from minicrawl import __version__
 from minicrawl.cli import DeferredCommand, LazyGroup, main, root
 from minicrawl.errors import MinicrawlError, UsageError
 from tests.cli.calls import HEAVY, Captured, last_line_of, packages_imported_by, printed, refusal
-from tests.processes import killed_on_failure
+from tests.processes import killed_on_failure, run_python
 from tests.stores import A, filled_store
 
 COMMANDS = root.list_commands(click.Context(root))
 
 
 def minicrawl(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "minicrawl", *arguments],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_python("-m", "minicrawl", *arguments, variables=environment)
 
 
 @pytest.fixture
@@ -285,11 +278,6 @@ sys.exit(minicrawl.__main__.main())
 
 @pytest.mark.parametrize("number", [1, 2, 5, 20, 60, 120, 200, 300])
 def test_ctrl_c_while_modules_are_imported_is_one_line(number: int, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_IMPORT, str(number), "crawl", "--demo", "-q"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    program = ("-c", INTERRUPTED_IMPORT, str(number), "crawl", "--demo", "-q")
+    done = run_python(*program, folder=tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "minicrawl: interrupted\n")

@@ -4,7 +4,6 @@ import asyncio
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from minicrawl.report.integrity.audit import audit
 from minicrawl.store import step_log
 from minicrawl.store.reader import reading
 from minicrawl.web.urls import posted
+from tests.processes import run_python
 
 HOST = "http://a.example"
 SEARCH = f"{HOST}/search"
@@ -261,8 +261,7 @@ Crawl(["http://a.example/"], settings, transport=httpx.MockTransport(answer), on
 @pytest.mark.slow
 def test_a_crawl_that_is_killed_at_a_post_sends_it_again(tmp_path: Path) -> None:
     def run(how: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", KILLED, str(tmp_path), how]
-        return subprocess.run(command, check=False, capture_output=True, text=True)
+        return run_python("-c", KILLED, tmp_path, how)
 
     killed, finished = run("kill"), run("finish")
     assert (killed.returncode, finished.returncode) == (-signal.SIGKILL, 0)

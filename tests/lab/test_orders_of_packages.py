@@ -1,9 +1,6 @@
 """Orders of packages in `minicrawl lab order`, budgets in pages, and what is still fresh."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +10,7 @@ import pytest
 from minicrawl.cli import main
 from minicrawl.lab.importance_curves import still_fresh
 from minicrawl.lab.reading_orders import bounds
+from tests.processes import run_python
 
 SHORT = """
 from array import array
@@ -63,13 +61,7 @@ def series(text: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_an_order_of_a_package_is_compared(graph: Path, short: dict[str, str]) -> None:
     arguments = ("lab", "order", "--graph", str(graph), "--draws", "3", "--json")
-    done = subprocess.run(
-        [sys.executable, "-m", "minicrawl", *arguments, *ORDERS, "--budget", "20"],
-        env=os.environ | short,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
+    done = run_python("-m", "minicrawl", *arguments, *ORDERS, "--budget", "20", variables=short)
     by_order = {curve["order"]: curve for curve in series(done.stdout)}
     assert {"short", "siblings"} == by_order.keys()
     assert 0 < by_order["short"]["mass"][-1] != by_order["siblings"]["mass"][-1]

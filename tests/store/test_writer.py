@@ -2,8 +2,6 @@
 
 import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from errno import EACCES, EDQUOT, ENOSPC
@@ -24,6 +22,7 @@ from minicrawl.store.reader import LOG, file_beside, reading
 from minicrawl.store.records import Batch, Checkpoint, HostRow, StepRow, StoreTerms, UrlRow
 from minicrawl.store.writer import StoreWriter, write_rows
 from tests.cluster.documents import document, documents
+from tests.processes import run_python
 from tests.stores import HandCrawl, filled_store
 
 ONE_PAGE = Batch(
@@ -112,9 +111,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_kill_loses_exactly_what_was_not_committed(path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, str(path)], cwd=Path(__file__).parents[2], check=False
-    )
+    done = run_python("-c", KILLED, path, folder=Path(__file__).parents[2])
     assert done.returncode == -signal.SIGKILL
     with closing(HandCrawl(path)) as again:
         frontier = again.loaded()

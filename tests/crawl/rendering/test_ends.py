@@ -27,7 +27,7 @@ from tests.crawl.rendering.sites import (
     served,
 )
 from tests.dashboard.servers import wait_until
-from tests.processes import PATIENCE_S, killed_on_failure
+from tests.processes import PATIENCE_S, killed_on_failure, run_python
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.proof]
 WAITS = filled_by("fetch('/never').then(() => 1)")
@@ -194,7 +194,5 @@ def test_a_crawl_that_does_not_render_imports_no_module_of_rendering(tmp_path: P
             f"Crawl(['{base}/'], Settings.of(store='{tmp_path / 'c.db'}', delay=0)).run(); "
             "print([name for name in sys.modules if 'playwright' in name or 'rendering' in name])"
         )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
+        done = run_python("-c", code)
     assert done.stdout.strip() == "[]"

@@ -1,6 +1,4 @@
 import asyncio
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -14,6 +12,7 @@ from minicrawl.fetch.resolver.rules import ResolveRules, parse_rule
 from minicrawl.model import Failed, Refused
 from minicrawl.states import State
 from minicrawl.web.urls import canonical_seed
+from tests.processes import run_python
 
 PUBLIC, OTHER_PUBLIC, PRIVATE = "93.184.216.34", "2606:2800:220:1::1", "10.0.0.1"
 
@@ -307,13 +306,6 @@ def test_a_process_ends_when_its_time_is_over_though_a_lookup_hangs(
 ) -> None:
     """The look-up hangs for ever, so a process that waited for its thread would never end."""
     arguments = ["--for", "1s", "--timeout", "1s", "--workers", workers, "--name-server", "system"]
-    done = subprocess.run(
-        [sys.executable, "-c", HANGING, *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = run_python("-c", HANGING, *arguments, folder=tmp_path)
     assert done.returncode == 3
     assert "nothing could be fetched" in done.stderr

@@ -1,11 +1,10 @@
 """Short runs of `python -m tests.proofs.crash`."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.processes import run_python
 from tests.proofs import IS_LONG
 
 pytestmark = pytest.mark.proof
@@ -15,9 +14,8 @@ KILLS, CUTS, SEED = 25 if IS_LONG else 10, 300 if IS_LONG else 100, 8
 
 def crash(*flags: str) -> list[str]:
     """Run the command in a process of its own, so that its fork server ends with it."""
-    command = [sys.executable, "-m", "tests.proofs.crash", "--seed", str(SEED), *flags]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    command = ("-m", "tests.proofs.crash", "--seed", str(SEED), *flags)
+    done = run_python(*command, folder=Path(__file__).parents[3])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     return done.stdout.splitlines()
 

@@ -1,6 +1,5 @@
 """Short runs of `python -m tests.proofs.disk`, and the states of a disk by hand."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +7,7 @@ from random import Random
 
 import pytest
 
+from tests.processes import run_python
 from tests.proofs import IS_LONG
 from tests.proofs.disk.blocks import RecordedDisk, changes
 from tests.proofs.disk.shim import Fault, WatchedFolder, compiled
@@ -27,9 +27,7 @@ def test_a_failing_disk_loses_nothing(tmp_path: Path, flag: str, count: int, par
     document = tmp_path / "found.md"
     document.write_text(f"<!-- {part} -->\n<!-- end of {part} -->\n")
     flags = (flag, str(count), "--seed", str(SEED), "--into", str(document))
-    command = [sys.executable, "-m", "tests.proofs.disk", *flags]
-    root = Path(__file__).parents[3]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    done = run_python("-m", "tests.proofs.disk", *flags, folder=Path(__file__).parents[3])
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert f"| {count} |" in document.read_text()
 
@@ -97,13 +95,7 @@ for _ in range(4):
     beside.mkdir()
     for lasts, printed in ((False, "1 28 1 1"), (True, "1 28 28 28")):
         watched = WatchedFolder(tmp_path, beside)
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            cwd=tmp_path,
-            env=os.environ | watched.environment(Fault("write", 2, 28, lasts)),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        variables = watched.environment(Fault("write", 2, 28, lasts))
+        done = run_python("-c", program, folder=tmp_path, variables=variables)
         assert done.stdout.split() == printed.split()
         assert watched.calls() == 4

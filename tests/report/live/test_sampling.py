@@ -1,7 +1,5 @@
 """Samples have figures of the graph with their method and time; the sampler only reads."""
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -23,6 +21,7 @@ from minicrawl.store.reader import reading
 from minicrawl.store.records import StoreTerms
 from minicrawl.store.tables import last_step
 from tests.graph.graphs import graph_of
+from tests.processes import run_python
 from tests.stores import HandCrawl, filled_store
 
 PAGES = [f"http://a.example/{number}" for number in range(12)]
@@ -221,5 +220,4 @@ def test_a_store_without_links_has_no_graph(path: Path) -> None:
 
 def test_a_crawl_that_is_sampled_does_not_import_scipy() -> None:
     code = "import sys, minicrawl.report.progress.sampling_process; print('scipy' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "False\n"
+    assert run_python("-c", code).stdout == "False\n"

@@ -4,13 +4,13 @@ import json
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from random import Random
 
 import pytest
+
+from tests.processes import run_python
 
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
@@ -147,9 +147,6 @@ bring_up_to_date(Path(sys.argv[1]))
 def test_near_duplicates_are_found_after_a_kill(store: Path, moment: str) -> None:
     before = likes(store)
     read_into(store, {"http://a.example/new": PAGES[FIRST].encode() + b" anew"})
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(store), moment], timeout=120, check=False
-    )
-    assert done.returncode == -signal.SIGKILL
+    assert run_python("-c", _KILLED, store, moment).returncode == -signal.SIGKILL
     bring_up_to_date(store)
     assert likes(store) == before | {"http://a.example/new": FIRST}

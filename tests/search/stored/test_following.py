@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_python
+
 pytest.importorskip("tantivy")
 pytest.importorskip("selectolax")
 
@@ -121,9 +123,7 @@ def test_kills_while_pages_arrive_neither_lose_nor_duplicate_any(tmp_path: Path,
     for number, (url, page) in enumerate(PAGES.items()):
         read_into(path, {url: page})
         for moment in (step + number, 2 * step + 3 * number):
-            done = subprocess.run(
-                [sys.executable, "-c", _RUN, str(path), str(moment)], timeout=120, check=False
-            )
+            done = run_python("-c", _RUN, path, str(moment))
             assert done.returncode in (0, -signal.SIGKILL)
             killed += done.returncode == -signal.SIGKILL
     assert killed >= 4

@@ -19,6 +19,7 @@ from minicrawl.store.reader import archive_folder, reading
 from minicrawl.store.records import Batch
 from minicrawl.store.writer import StoreWriter
 from tests.archive.archives import body, kept, url
+from tests.processes import run_python
 
 
 def refuses_a_writer(path: Path) -> bool:
@@ -29,7 +30,7 @@ def refuses_a_writer(path: Path) -> bool:
         "try: StoreWriter.open(Path(sys.argv[1]))\n"
         "except MinicrawlError: sys.exit(9)"
     )
-    return subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == 9
+    return run_python("-c", code, path).returncode == 9
 
 
 def unchanged(path: Path) -> Path:
@@ -161,8 +162,6 @@ def test_a_reader_keeps_its_locks_when_a_writer_of_its_process_ends(path: Path) 
             "import sqlite3, sys; other = sqlite3.connect(sys.argv[1], timeout=0)\n"
             "other.execute('PRAGMA journal_mode = DELETE')"
         )
-        changed = subprocess.run(
-            [sys.executable, "-c", code, str(path)], check=False, capture_output=True
-        )
-        assert b"locked" in changed.stderr, "SQLite ignored the lock of the reader"
+        changed = run_python("-c", code, path)
+        assert "locked" in changed.stderr, "SQLite ignored the lock of the reader"
         assert connection.execute("SELECT count(*) FROM meta").fetchone() is not None
