@@ -218,7 +218,7 @@ def _other_result(request: Request, status: int, headers: Mapping[str, str]) -> 
         if heads.CONFLICT in target:
             detail = "Locations that differ"
         elif target:
-            detail = f"a Location of more than {heads.MOST_CHARACTERS:,} characters"
+            detail = heads.TOO_LONG
         return Failed(kind=State.BAD_REDIRECT, detail=detail, status=status)
     if status == HTTPStatus.NOT_MODIFIED and (request.etag or request.last_modified):
         return Unchanged(fresh_s=max_age_s(headers))

@@ -180,6 +180,17 @@ def test_a_page_that_only_head_cannot_reach_is_there(tmp_path: Path) -> None:
     assert checks(path).keys() - alive == {f"{OTHER}/429"}
 
 
+def test_a_redirect_to_a_longer_url_than_is_kept_says_nothing_of_a_link(tmp_path: Path) -> None:
+    def web(request: httpx.Request) -> httpx.Response:
+        if str(request.url) == f"{HOST}/":
+            return httpx.Response(200, html=f'<a href="{OTHER}/">x</a>')
+        target = f"{OTHER}/login?request={'x' * 3000}"
+        return httpx.Response(302, headers={"location": target})
+
+    found = verdicts(crawled(tmp_path / "crawl.db", web, check="external"))
+    assert (found["dead"], found["unchecked"]) == (0, 1)
+
+
 def test_a_length_of_nothing_that_head_states_is_not_believed(tmp_path: Path) -> None:
     def web(request: httpx.Request) -> httpx.Response:
         if str(request.url) == f"{HOST}/":

@@ -24,6 +24,8 @@ _ASCII = "".join(map(chr, range(0x80)))
 
 MOST_CHARACTERS = 2048
 """Maximum characters of a header value that may be stored: the same as of a URL."""
+TOO_LONG = f"a Location of more than {MOST_CHARACTERS:,} characters"
+"""Detail of a redirect that a browser would follow: to a login page, as a rule."""
 CONFLICT = "\n"
 """Separator of conflicting Locations, and of Set-Cookie lines; no value contains it."""
 _CUT = f" [cut at {MOST_CHARACTERS:,} characters]"

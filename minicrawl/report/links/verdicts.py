@@ -16,6 +16,7 @@ from collections.abc import Collection
 import numpy as np
 from numpy.typing import NDArray
 
+from minicrawl.fetch.http.heads import TOO_LONG
 from minicrawl.report.snapshot import Snapshot
 from minicrawl.states import OPEN, LinkVerdict, State
 from minicrawl.store import questions, request_log
@@ -38,7 +39,7 @@ def verdict_of(state: State, status: int | None = None, detail: str = "") -> Lin
     """Return the verdict on a page in this state, by its last request."""
     if detail.startswith(BLOCKS) or detail.endswith(COOKIE_WALL):
         return LinkVerdict.BLOCKED
-    if status in _NEEDS_LOGIN:
+    if status in _NEEDS_LOGIN or detail.endswith(TOO_LONG):
         return LinkVerdict.UNCHECKED
     if state is State.TYPE and status is not None:
         return LinkVerdict.ALIVE
