@@ -125,9 +125,10 @@ def by_target(links: Sequence[BrokenLink]) -> list[BrokenLink]:
 
 def linked_verdicts(snapshot: Snapshot) -> dict[str, int]:
     """Return the number of linked pages and files by verdict; redirects count as their end."""
-    codes = verdicts(snapshot)[redirect_ends(snapshot)]
+    # A page that is linked both directly and through redirects counts once.
+    codes = verdicts(snapshot)[np.unique(redirect_ends(snapshot)[snapshot.inlinks > 0])]
     files = [verdict_of_check(row) for row in checked_files(snapshot)]
-    counts = Counter([*codes[snapshot.inlinks > 0].tolist(), *files])
+    counts = Counter([*codes.tolist(), *files])
     return {verdict.label: counts[verdict] for verdict in LinkVerdict}
 
 

@@ -90,6 +90,10 @@ class TestBrokenLinks:
             assert broken_links(found) == []
             assert linked_verdicts(found)["alive"] == 2
 
+    def test_a_dead_end_of_redirects_counts_once_as_it_is_listed_once(self, seen: Snapshot) -> None:
+        targets = {link.target for link in broken_links(seen)}
+        assert linked_verdicts(seen)["dead"] == len(targets) == 3
+
 
 def test_each_redirect_has_its_end_and_each_duplicate_its_original(seen: Snapshot) -> None:
     assert set(redirects(seen)) == {
