@@ -138,7 +138,12 @@ class State(IntEnum):
     )
     # Only in stores of earlier versions.
     FOCUS = 18, "off focus, in a crawl of an older version", "resume the crawl", _UNCHECKED
-    ADDRESS = 14, "the address is not public", "--allow-private, if it is yours", _DEAD
+    ADDRESS = (
+        14,
+        "the address is not public, or the port is not one of the web",
+        "--allow-private, if the address is yours",
+        _DEAD,
+    )
     TYPE = 15, "of a type that is not read", "--types, if its links matter", _UNCHECKED
     TRAP = (
         16,

@@ -96,6 +96,7 @@ NEXT, UNASKED, PAUSES = "most cash", "not requested yet", "pause until 2027-01-1
         (State.ROBOTS, HostRow(0, HOST, trouble="reset: of another page"), ["robots.txt"]),
         (State.SCOPE, HostRow(0, HOST, trouble="reset: of another page"), ["scope"]),
         (State.ADDRESS, HostRow(0, HOST, trouble="address: 10.0.0.1"), ["", "10.0.0.1"]),
+        (State.ADDRESS, HostRow(0, HOST, trouble="address: port 1"), ["or the port", "port 1"]),
     ],
 )
 def test_a_page_has_the_reasons_of_its_host(
