@@ -241,8 +241,8 @@ def told_ignored(places: Iterable[str]) -> str:
     why = [f"{name}: {GONE[name].why}" for name in names if name in GONE]
     if weak:
         why[:0] = [
-            f"{weak}: may touch this machine or weaken politeness; set it by option, by variable "
-            "or in a file named by --config"
+            f"{weak}: only an option, a variable or a file named by --config may touch this "
+            "machine or weaken politeness"
         ]
     return f"{parted[0][0]}: ignored {'; '.join(why)}"
 

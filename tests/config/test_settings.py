@@ -265,5 +265,5 @@ class TestStrangers:
         assert found.settings == Settings.of(scope="host")
         assert found.ignored == {"delay": "a.db:delay", "max-delay": "a.db:max-delay"}
         line = told_ignored(found.ignored.values())
-        assert line.startswith("a.db: ignored delay: ")
+        assert line.startswith("a.db: ignored delay: only an option, a variable or a file ")
         assert line.endswith(f"; max-delay: {GONE['max-delay'].why}")
