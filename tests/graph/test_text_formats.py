@@ -115,6 +115,7 @@ NO_PROBLEM = "expected `p sp nodes links` or `p edge nodes edges`, found"
         ),
         *((f"1 2\n# fine\n{line}\n3 4\n", "line 3: expected two page ids") for line in NO_IDS),
         ("1 2\n1 2 3\n 4\n", "line 2: expected two page ids, found '1 2 3'"),
+        ("Source,Target\na,b\n", "or CSV under the line source,target, found 'Source,Target'"),
         ("1 2\n \n1 2\n3 \n", "line 4: expected two page ids"),
         ("1 2 3\n1 2\n", "line 2: expected two page ids and a weight, found '1 2'"),
         *(

@@ -16,7 +16,9 @@ from minicrawl.graph.lists.lines import LineBlock, line_error
 # their ids, other nodes in order of appearance. A list without links is refused.
 
 
-_EXPECTED = "two page ids per line, or two names with a tab between"
+_EXPECTED = (
+    "two page ids per line, two names with a tab between, or CSV under the line source,target"
+)
 
 NodeNames = list[bytes] | range | None
 """Names of the nodes, or a range of numbers as names, or None if links are between ids."""
