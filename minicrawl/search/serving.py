@@ -8,6 +8,7 @@ written. The page is protected like the dashboard, with a new token each time.
 import asyncio
 import json
 import secrets
+import shlex
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -82,12 +83,13 @@ class SearchAnswers:
         if self._finder is None or self._finder.is_old(self._folder):
             self._finder = None
             check_installed()
+            remedy = f"run `minicrawl index --store {shlex.quote(self._store.name)}`"
             if not has_index(self._folder):
-                raise StoreError("there is no search index yet: run `minicrawl index`")
+                raise StoreError(f"there is no search index yet: {remedy}")
             if self._store.is_file():
                 with reading(self._store) as connection:
                     if why := why_useless(self._folder, connection):
-                        raise StoreError(f"the search index: {why}; run `minicrawl index`")
+                        raise StoreError(f"the search index: {why}; {remedy}")
                 renew_importance(self._folder, self._store)
             self._finder = Finder(self._folder)
         return self._finder
