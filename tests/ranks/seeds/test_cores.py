@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from minicrawl.graph.csr import Csr
 from minicrawl.graphfiles import read
@@ -41,9 +41,22 @@ def members(core: Core) -> tuple[list[int], list[int]]:
     return list(core.hubs), list(core.authorities)
 
 
+class Case(NamedTuple):
+    links: list[Link]
+    hubs: list[float]
+    authorities: list[float]
+
+    def ranked(self) -> tuple[Csr, Csr, Floats, Floats]:
+        return ranked(*self)
+
+
 # Hubs 0 to 3, authorities 4 to 7. Hub 3 is the best, but does not link to the best authority. Of
 # the two links to a core of 1 × 2, hub 3 has one, and so has hub 0.
-LINKS = [(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 7), (3, 6), (3, 7)]
+BY_HAND = Case(
+    links=[(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 7), (3, 6), (3, 7)],
+    hubs=[5, 6, 4, 9, 0, 0, 0, 0],
+    authorities=[0, 0, 0, 0, 9, 3, 5, 7],
+)
 
 
 @pytest.mark.parametrize(
@@ -57,20 +70,10 @@ LINKS = [(0, 4), (0, 5), (1, 4), (1, 5), (1, 6), (2, 4), (2, 7), (3, 6), (3, 7)]
     ],
 )
 def test_cores_by_hand(rule: dict[str, Any], wanted: tuple[list[int], list[int]]) -> None:
-    web = ranked(LINKS, hubs=[5, 6, 4, 9, 0, 0, 0, 0], authorities=[0, 0, 0, 0, 9, 3, 5, 7])
-    core = grown(*web, CoreRule(**rule))
+    core = grown(*BY_HAND.ranked(), CoreRule(**rule))
     assert members(core) == wanted
     assert core.authorities[0] == 4
     assert core.best_hub == wanted[0][-1 if rule.get("size") and "at_once" not in rule else 0]
-
-
-class Case(NamedTuple):
-    links: list[Link]
-    hubs: list[float]
-    authorities: list[float]
-
-    def ranked(self) -> tuple[Csr, Csr, Floats, Floats]:
-        return ranked(*self)
 
 
 @st.composite
@@ -165,6 +168,9 @@ class BySets:
                 return hubs, authorities
 
 
+# In one turn, hubs leave room for no authority, or for fewer than join at once.
+@example(BY_HAND, CoreRule(kind=CoreKind.SIZE, size=3, at_once=2))
+@example(BY_HAND, CoreRule(kind=CoreKind.SIZE, size=4, at_once=2))
 @given(cases(), rules)
 def test_cores_agree_with_the_rules_on_plain_sets(case: Case, rule: CoreRule) -> None:
     core = grown(*case.ranked(), rule)
