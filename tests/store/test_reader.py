@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -238,3 +238,17 @@ def test_a_folder_in_the_place_of_the_log_is_refused(filled: Path) -> None:
     (log / "full").touch()
     with pytest.raises(UsageError, match=r"crawl\.db cannot be read"):
         reading(filled).__enter__()
+
+
+@pytest.mark.parametrize("query", [request_log.changes, request_log.mended])
+def test_requests_since_a_moment_are_read_in_their_order(
+    filled: Path, query: Callable[[tables.Connection, float], list[tuple[int, float]]]
+) -> None:
+    """The index by page would lead to each request of a large store in random order."""
+    with reading(filled) as connection:
+        queries = list[str]()
+        connection.set_trace_callback(queries.append)
+        query(connection, 0.0)
+        connection.set_trace_callback(None)
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {queries[0]}").fetchall()
+    assert plan[0][-1] == "SCAN now"
