@@ -6,10 +6,6 @@ threshold pages are read as on one machine. A stale threshold changes the order,
 sketch    histogram of the cash of waiting pages, in bins of an eighth of an octave
 headroom  number of pages above the threshold, in multiples of the pages that all shards can read
           before the next threshold
-choice    A shard has a choice if more hosts may be asked than it asks at a time. Such a shard reads
-          the richest pages first anyway, so it gets less headroom, above all in a young crawl,
-          whose threshold changes quickly. Without a choice each host is asked as soon as its delay
-          allows.
 """
 
 from collections import Counter
@@ -70,10 +66,4 @@ def _least_key(place: int) -> int:
 
 
 def pages_to_admit(facts: Iterable[ShardFacts], within_s: float) -> int:
-    least = min(HEADROOM, 1 + within_s / TELL_S)
-    return ceil(
-        sum(
-            ceil(max(shard.pace, FEWEST) * within_s) * (least if shard.has_choice else HEADROOM)
-            for shard in facts
-        )
-    )
+    return HEADROOM * sum(ceil(max(shard.pace, FEWEST) * within_s) for shard in facts)

@@ -276,6 +276,12 @@ class ShardFacts(Record):
     wants_pages: bool = False
     """True if the shard has spent its grant and has more to read."""
 
+    def __post_init__(self) -> None:
+        if self.shard >= MOST_SHARDS:
+            raise ValueError(f"{self.shard} is not a valid shard")
+        if any(place >= MOST_BINS for place in self.sketch):
+            raise ValueError("more cash on waiting pages than can exist")
+
     @property
     def spent(self) -> int:
         return self.fetched + self.under_way
@@ -284,12 +290,3 @@ class ShardFacts(Record):
     def left(self) -> int:
         """Number of pages that the shard may still fetch, as far as known."""
         return 0 if self.is_idle else self.waiting or int(self.wants_pages)
-
-    has_choice: bool = False
-    """True if more hosts may be asked than the shard asks at a time."""
-
-    def __post_init__(self) -> None:
-        if self.shard >= MOST_SHARDS:
-            raise ValueError(f"{self.shard} is not a valid shard")
-        if any(place >= MOST_BINS for place in self.sketch):
-            raise ValueError("more cash on waiting pages than can exist")

@@ -43,8 +43,6 @@ class AdmissionThreshold:
         self.key = NO_THRESHOLD
         self.holds_back = False
         """True if `admits` refused the last page."""
-        self.has_choice = False
-        """True if more hosts could be asked than there are slots, as of the last sketch."""
 
     def admits(self, page: PageId) -> bool:
         (key,) = self._keys(np.array([page], dtype=np.uint32))
@@ -66,11 +64,8 @@ class AdmissionThreshold:
         self.key = cash_threshold([shard.sketch for shard in facts], self._pages)
         self.holds_back = False
 
-    def sketch(self, within_s: float, slots: int) -> Counter[int]:
-        """Return the sketch of the richest waiting pages that may be requested within this time.
-
-        `slots` is the number of requests that may be in flight.
-        """
+    def sketch(self, within_s: float) -> Counter[int]:
+        """Return the sketch of the richest waiting pages that may be requested within this time."""
         waits = self._frontier.states() == State.UNREAD
         waits[list(self._leased())] = False
         unread = np.flatnonzero(waits).astype(np.uint32)
@@ -85,7 +80,6 @@ class AdmissionThreshold:
         counts = np.array(
             [self._pages_soon(host, within_s) for host in distinct_hosts.tolist()], np.int64
         )
-        self.has_choice = int(np.count_nonzero(counts)) > slots
         # Of each host, the richest pages in this number.
         order = np.lexsort((-keys, hosts))
         starts = np.flatnonzero(np.diff(hosts[order], prepend=-1))

@@ -151,7 +151,6 @@ class ShardCrawl:
         ledger = frontier.ledger
         waiting, now = ledger.unread, time.monotonic()
         traffic.tell_of_shorter_ways()
-        slots = self._context.settings.politeness.concurrency
         # The sketch has the latest keys. With older ones the queue could offer a page below the
         # threshold again and again, and never the one above it.
         self._update_order()
@@ -180,8 +179,7 @@ class ShardCrawl:
             wire_bytes=int(number("wire_bytes")),
             abroad=ledger.abroad,
             **importance,
-            sketch=self.level.sketch(within_s, slots) if self.level is not None else {},
-            has_choice=self.level is not None and self.level.has_choice,
+            sketch=self.level.sketch(within_s) if self.level is not None else {},
             sent={other: end.number for other, end in core.channels.sent.items()},
             received={other: end.number for other, end in core.channels.received.items()},
             is_idle=self._is_empty and is_safe and not waiting and not core.outbox,

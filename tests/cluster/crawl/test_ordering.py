@@ -45,8 +45,8 @@ def level_of(
     )
 
 
-def told(keys: dict[int, int], pace: int = 0, *, has_choice: bool = False) -> ShardFacts:
-    return ShardFacts(0, pace=pace, sketch=keys, has_choice=has_choice)
+def told(keys: dict[int, int], pace: int = 0) -> ShardFacts:
+    return ShardFacts(0, pace=pace, sketch=keys)
 
 
 def test_without_facts_every_page_may_be_read() -> None:
@@ -59,7 +59,7 @@ def test_without_facts_every_page_may_be_read() -> None:
 
 def test_a_page_waits_while_other_shards_have_enough_richer_ones() -> None:
     level = level_of([1, 64], a_host=10)
-    rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
+    rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1)
     level.hear([told(rich)], 1)
     assert level.key == 32 * UNIT
     assert level.admits(1)
@@ -72,7 +72,7 @@ def test_a_page_waits_while_other_shards_have_enough_richer_ones() -> None:
 
 def test_a_faster_crawl_has_more_pages_above_the_threshold() -> None:
     level = level_of([1], a_host=10)
-    rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1, slots=64)
+    rich = level_of([32] * HEADROOM * FEWEST, a_host=1000).sketch(1)
     level.hear([told(rich, pace=FEWEST + 1)], 1)
     assert level.key == NO_THRESHOLD
 
@@ -96,17 +96,17 @@ def test_a_faster_crawl_has_more_pages_above_the_threshold() -> None:
 def test_a_host_counts_with_the_pages_that_its_delay_allows(
     level: AdmissionThreshold, pages: int
 ) -> None:
-    assert sum(level.sketch(1, slots=64).values()) == pages
+    assert sum(level.sketch(1).values()) == pages
 
 
 def test_a_host_counts_with_its_richest_pages() -> None:
-    richest = level_of([1, 2, 4, 8], a_host=1, hosts=2).sketch(1, slots=64)
-    assert richest == level_of([4, 8], a_host=1, hosts=2).sketch(1, slots=64)
+    richest = level_of([1, 2, 4, 8], a_host=1, hosts=2).sketch(1)
+    assert richest == level_of([4, 8], a_host=1, hosts=2).sketch(1)
 
 
 def test_a_sketch_of_many_pages_has_the_richest_ones() -> None:
     pages = [64] * HEADROOM * FEWEST + [2] * 1000
-    sketch = level_of(pages, a_host=1, hosts=len(pages)).sketch(1, slots=64)
+    sketch = level_of(pages, a_host=1, hosts=len(pages)).sketch(1)
     assert sum(sketch.values()) <= len(pages)
     level = level_of([1], a_host=1)
     level.hear([told(sketch)], 1)
@@ -114,27 +114,12 @@ def test_a_sketch_of_many_pages_has_the_richest_ones() -> None:
 
 
 def test_for_a_shorter_time_fewer_pages_are_above_the_threshold() -> None:
-    keys = level_of([64, 32, 16, 8], hosts=4, a_host=1).sketch(1, slots=64)
+    keys = level_of([64, 32, 16, 8], hosts=4, a_host=1).sketch(1)
     level = level_of([1])
     level.hear([told(keys)], 1)
     assert level.key == NO_THRESHOLD
     level.hear([told(keys)], 0.05)
     assert level.key == 32 * UNIT
-
-
-def test_a_shard_that_must_choose_has_less_headroom_in_a_young_crawl() -> None:
-    chooses = level_of([64, 32, 16, 8], hosts=4, a_host=1)
-    keys = chooses.sketch(1, slots=4)
-    assert not chooses.has_choice
-    chooses.sketch(1, slots=3)
-    assert chooses.has_choice
-    level = level_of([1])
-    level.hear([told(keys)], 0.1)
-    assert level.key == 8 * UNIT
-    level.hear([told(keys, has_choice=True)], 0.1)
-    assert level.key == 16 * UNIT  # 2 pages can be read, and 10 % are added as headroom
-    level.hear([told(keys, has_choice=True)], 1)
-    assert level.key == NO_THRESHOLD
 
 
 def test_in_the_order_by_siblings_keys_are_compared_and_not_cash() -> None:
@@ -143,7 +128,7 @@ def test_in_the_order_by_siblings_keys_are_compared_and_not_cash() -> None:
     frontier.siblings.introduce(range(31))
     level = AdmissionThreshold(frontier, tuple, lambda _host, _within_s: 31)
     keys = urgency(frontier.siblings, pages).astype(np.int64)
-    assert level.sketch(1, slots=64) == sketch(keys, FEWEST)
+    assert level.sketch(1) == sketch(keys, FEWEST)
     level.key = int(np.median(keys))
     assert [level.admits(page) for page in pages.tolist()] == (keys >= level.key).tolist()
     assert sum(keys >= level.key) == 16
