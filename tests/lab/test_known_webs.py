@@ -8,7 +8,6 @@ from random import Random
 import numpy as np
 import pytest
 
-from minicrawl.errors import UsageError
 from minicrawl.graph.csr import Csr
 from minicrawl.lab.changing_webs import (
     ChangingWeb,
@@ -134,11 +133,6 @@ def test_windows_store_as_many_measures_a_page_as_they_need() -> None:
     policies += [WindowPolicy("adaptive", 8), VARIABLE_4, WindowPolicy("variable", 8, most=2)]
     found = watched(graph, policies, [0], Watching(laps=10, warm_up=20))
     assert [found[policy, 0].measures_per_page for policy in policies] == [1, 1, 2, 4, 2]
-
-
-def test_the_width_of_variable_is_a_number_of_readings() -> None:
-    with pytest.raises(UsageError, match="whole number"):
-        WindowPolicy("variable", 2.5)
 
 
 def in_degrees(web: ChangingWeb) -> Counter[int]:

@@ -40,26 +40,6 @@ def test_the_order_is_that_of_a_plain_sort_however_small_the_heap(
     assert all_taken(richest) == by_a_plain_sort(keys)
 
 
-def test_the_order_of_a_large_web_is_that_of_a_plain_sort() -> None:
-    """Each page leaves the pool before the next is taken."""
-    keys = [(page * 2654435761) % 1_000_003 for page in range(30_000)]
-    flags, taken = bytearray(len(keys)), []
-    richest = CandidateHeap(array("q", keys), flags, UNREAD, fewest=2000)
-    while (page := richest.take()) is not None:
-        taken.append(page)
-        flags[page] |= READ
-        richest.release(page)
-    assert taken == by_a_plain_sort(keys)
-
-
-def test_the_last_pages_of_a_large_web_are_found() -> None:
-    flags = bytearray([READ]) * 100_000
-    for page in (3, 50_001, 99_999):
-        flags[page] = UNREAD
-    richest = CandidateHeap(array("q", range(100_000)), flags, UNREAD)
-    assert all_taken(richest) == [99_999, 50_001, 3]
-
-
 def test_the_heap_stays_small_while_all_pages_grow() -> None:
     keys = array("q", [0]) * 20_000
     richest = CandidateHeap(keys, bytearray(20_000), UNREAD, fewest=64)
