@@ -22,7 +22,7 @@ def packed(changed: dict[str, object]) -> bytes:
 NUMBERS = (st.integers(0, MOST_SHARDS - 1), *[COUNTS] * 13)
 
 
-@given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 3))
+@given(st.builds(ShardFacts, *NUMBERS, TABLES, TABLES, TABLES, *[st.booleans()] * 2))
 def test_packed_facts_are_read_back_unchanged(facts: ShardFacts) -> None:
     assert ShardFacts.unpack("told", facts.pack()) == facts
     assert ShardFacts.of(KeyEntry("told", facts.pack(), 1)) == facts
