@@ -5,7 +5,7 @@ import gc
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -113,7 +113,9 @@ def test_one_text_is_no_list_of_seeds() -> None:
 def test_a_crawl_leaves_the_process_of_its_caller_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(allocator, "ctypes", None)  # only commands may configure malloc
+    # Only commands may configure malloc; returning free memory changes no setting.
+    libc = SimpleNamespace(malloc_trim=int, mallopt=lambda *_: pytest.fail("malloc is configured"))
+    monkeypatch.setattr(allocator, "ctypes", SimpleNamespace(CDLL=lambda _: libc))
     web = DemoWeb(100)
     before, during = gc.get_threshold(), set()
     with DemoServer(web) as server:

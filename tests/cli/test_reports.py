@@ -181,7 +181,7 @@ class TestStatus:
         assert shown.pop("store").strip().startswith("crawl.db, ")
         assert shown.pop("G").strip() == "-, error factor M/G -"
         assert shown.pop("importance").strip().startswith("estimated")
-        assert shown.pop("linked").strip().startswith("6 (alive 3,")
+        assert shown.pop("linked").strip().startswith("5 (alive 2,")
         assert {value.strip() for value in shown.values()} == {"-"}
 
     def test_mirrors_are_shown_on_request(self, capsys: Captured, tmp_path: Path) -> None:
