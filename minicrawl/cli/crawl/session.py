@@ -124,7 +124,7 @@ class Session:
         if self._reason is None:
             raise Interrupted(f"aborted; resume with: {self._options.resume}")
         if self._options.as_json:
-            show_json(self._result(self._reason) | {"status": self._found, "cut": self._cuts})
+            show_json(self._result(self._reason) | {"status": self._status, "cut": self._cuts})
         if not self._options.quiet:
             self._print(f"{self._reason}", "bold")
             for name, value in self._facts():
@@ -190,7 +190,7 @@ class Session:
     def suggest_next_commands(self) -> None:
         """Print commands that make sense after this run."""
         store = naming(self._store)
-        is_estimated = self._found.convergence is None and self._crawl.settings.storing.links
+        is_estimated = self._status.convergence is None and self._crawl.settings.storing.links
         refine = ("refine",) if is_estimated else ()
         self._print("")
         self._print("next steps", "bold")
@@ -202,23 +202,23 @@ class Session:
             companion.next_commands(self._store) for companion in companions()
         )
         commands = (*audit, "top --n 20", *more, "status", *refine)
-        if not self._found.pages_fetched:
+        if not self._status.pages_fetched:
             commands = ("errors",)
         elif self._redirect_elsewhere:
             commands = ("redirects",)
         for command in commands:
             self._print(f"  {PROGRAM} {command}{store}")
-        budget, resume, found = settings.budget, self._options.resume, self._found
+        budget, resume, status = settings.budget, self._options.resume, self._status
         if budget.until is None:  # an update goes on after a crawl that --until ended
-            found = replace(found, goes_on_until=None)
-        if self._reason is events.Reason.BUDGET or found.goes_on_until:
-            command = with_larger_budget(resume, found, budget.pages, budget.body_bytes)
+            status = replace(status, goes_on_until=None)
+        if self._reason is events.Reason.BUDGET or status.goes_on_until:
+            command = with_larger_budget(resume, status, budget.pages, budget.body_bytes)
             effect = "goes on" if command == resume else "with a larger budget"
-            effect = "with another --until" if found.goes_on_until else effect
+            effect = "with another --until" if status.goes_on_until else effect
             self._print(f"  {command}  # {effect}")
         elif (
             self._reason is events.Reason.EMPTY
-            and self._found.pages_fetched
+            and self._status.pages_fetched
             and self._options.update
         ):
             self._print(f"  {self._options.update}  # reads the pages again")
@@ -229,7 +229,7 @@ class Session:
         # The last pages of a crawl may all be absent. All else that fails alone is an outage.
         failed = counter.failed - counter.absent + counter.not_requested
         is_outage = failed > 0 and not counter.read
-        if is_outage or not self._found.pages_fetched:
+        if is_outage or not self._status.pages_fetched:
             from minicrawl.report.states.errors import KINDS, errors
 
             with snapshot(self._store) as view:
@@ -246,13 +246,13 @@ class Session:
                 raise NotFetched(f"{share:.1%} of the requested pages failed")
 
     @cached_property
-    def _found(self) -> Status:
+    def _status(self) -> Status:
         return status(self._store)
 
     @cached_property
     def _redirect_elsewhere(self) -> "Redirect | None":
         """Return the redirect to another site that led to the only page, as login pages do."""
-        if self._found.pages_fetched == 1 and self._crawl.settings.storing.links:
+        if self._status.pages_fetched == 1 and self._crawl.settings.storing.links:
             from minicrawl.report.links.problems import redirects
 
             with snapshot(self._store) as view:
@@ -264,10 +264,10 @@ class Session:
     @cached_property
     def _cuts(self) -> list[Cut]:
         """Return what limits cut off, in all runs."""
-        return cuts(self._store, self._found)
+        return cuts(self._store, self._status)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        status, counter, speed = self._found, self._state.counter, self._state.speed
+        status, counter, speed = self._status, self._state.counter, self._state.speed
         known = f"{status.pages_known:,} known on {counted(status.hosts, 'host')}"
         yield "fetched", f"{counted(status.pages_fetched or 0, 'page')} of {known}"
         if row := self._redirect_elsewhere:

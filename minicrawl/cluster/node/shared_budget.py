@@ -53,24 +53,24 @@ class SharedBudget:
         pages = self._known.granted.get(shard, 0)
         return pages if self._doubted is None else min(pages, self._doubted.granted.get(shard, 0))
 
-    def is_short(self, leases: Mapping[int, int], told: Mapping[int, ShardFacts]) -> bool:
+    def is_short(self, leases: Mapping[int, int], facts_by_shard: Mapping[int, ShardFacts]) -> bool:
         """Return whether a shard will soon have spent its grant."""
         return any(
             facts.left and self.granted(shard, generation) - facts.spent <= facts.pace * SHORTEST_S
             for shard, generation in leases.items()
-            if (facts := told.get(shard)) is not None
+            if (facts := facts_by_shard.get(shard)) is not None
         )
 
     async def share_out(
         self,
         budget: int,
         leases: Mapping[int, int],
-        told: Mapping[int, ShardFacts],
+        facts_by_shard: Mapping[int, ShardFacts],
         give_back: YieldPages,
     ) -> None:
         """Claim shards, and grant or take back pages according to their needs.
 
-        `leases` has the generation of each shard's lease, `told` the facts of all shards.
+        `leases` has the generation of each shard's lease, `facts_by_shard` the facts of all shards.
         """
         if self._doubted is not None and not await self._settle_doubt():
             return
@@ -81,10 +81,10 @@ class SharedBudget:
         anew = new_grants(
             budget,
             granted,
-            {shard: told[shard] for shard in own if shard in told},
-            sum(bool(facts.left) for facts in told.values()),
-            pace=sum(facts.pace for facts in told.values()),
-            is_wanted=any(facts.wants_pages for facts in told.values()),
+            {shard: facts_by_shard[shard] for shard in own if shard in facts_by_shard},
+            sum(bool(facts.left) for facts in facts_by_shard.values()),
+            pace=sum(facts.pace for facts in facts_by_shard.values()),
+            is_wanted=any(facts.wants_pages for facts in facts_by_shard.values()),
         )
         for shard, pages in anew.items():
             if pages < granted.get(shard, 0):

@@ -17,7 +17,7 @@ from minicrawl.config.values.quantities import as_percent, part
 
 
 class _Form:
-    """What holds for a form of --until that does not say otherwise."""
+    """Base of the forms of --until, with what holds for most of them."""
 
     needs_links: ClassVar = False
     """True if it is judged by stored links."""
