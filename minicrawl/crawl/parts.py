@@ -135,5 +135,5 @@ class CrawlParts:
                 # Another process may have contacted it until then.
                 host.delay_next(recorder.shard.others_asked_until)
         self.settler.finish_loading()
-        # 243 MB become 235 after 5 million pages were loaded.
+        # Loading takes more memory than the crawl needs afterwards.
         return_free_memory()

@@ -184,14 +184,14 @@ class StopLimit:
         match self._rule:
             case GatheredShare(share):
                 if self._estimate.look(now):
-                    self._judge(self._estimate.share, share, Reason.GATHERED)
+                    self._judge(self._estimate.share, share)
             case GuaranteedShare(share):
-                self._judge(self._counters.number(tables.GUARANTEED), share, Reason.GATHERED)
+                self._judge(self._counters.number(tables.GUARANTEED), share)
             case other:
                 assert_never(other)
 
-    def _judge(self, reached: float, limit: float, reason: Reason) -> None:
-        self.reason = reason if reached >= limit else None
+    def _judge(self, reached: float, limit: float) -> None:
+        self.reason = Reason.GATHERED if reached >= limit else None
         self.goes_on_until = self._rule.beyond(reached)
 
 

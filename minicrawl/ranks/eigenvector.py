@@ -80,10 +80,10 @@ def eigenvector(
     """Return the eigenvector of the link matrix, starting with all pages equal."""
     matrix, with_page, tolerance, most_steps = options
     if matrix is LinkMatrix.WALK and with_page:
-        of_walk = PageRankOptions(
+        walk_options = PageRankOptions(
             damping=None, dangling=Dangling.VIRTUAL, tolerance=tolerance, most_iterations=most_steps
         )
-        return pagerank(graph, weights, options=of_walk, tell=tell)
+        return pagerank(graph, weights, options=walk_options, tell=tell)
     product, start = _product(graph, weights, options)
     if not start.any():
         return all_alike(graph.nodes).authorities

@@ -27,11 +27,12 @@ from minicrawl.web.languages import is_known_language
 from minicrawl.web.responses.headers import link_canonical, parse_content_type, parse_robots_tag
 from minicrawl.web.urls import canonical, host
 
-_FLAGS = (
+FLAGS = (
     *("noindex_meta", "noindex_header", "nofollow", "html_lang", "viewport", "no_default_hreflang"),
     *("charset", "bad_json", "no_self_hreflang", "unknown_hreflang", "twice_hreflang", "refresh"),
     *("insecure_form", "compressed", "cached", "hsts", "csp", "doctype", "is_https", "filler"),
 )
+"""Facts that are true or false, each a bit of `flags`."""
 
 
 class _Kind(StrEnum):
@@ -59,7 +60,7 @@ class Fact(NamedTuple):
 
 
 FACTS = (
-    *(Fact(name, _Kind.FLAG) for name in _FLAGS),
+    *(Fact(name, _Kind.FLAG) for name in FLAGS),
     Fact("title", _Kind.TEXT),
     Fact("description", _Kind.TEXT),
     Fact("h1", _Kind.HEADING),
@@ -82,7 +83,7 @@ def _named(*kinds: _Kind) -> tuple[str, ...]:
     return tuple(fact.name for fact in FACTS if fact.kind in kinds)
 
 
-FLAGS, HEADINGS = _named(_Kind.FLAG), _named(_Kind.HEADING)
+HEADINGS = _named(_Kind.HEADING)
 BIT = {name: 1 << place for place, name in enumerate(FLAGS)}
 _TEXTS = _named(_Kind.TEXT, _Kind.HEADING)
 LAYOUT = np.dtype(

@@ -213,8 +213,10 @@ class Session:
             status = replace(status, goes_on_until=None)
         if self._reason is events.Reason.BUDGET or status.goes_on_until:
             command = with_larger_budget(resume, status, budget.pages, budget.body_bytes)
-            effect = "goes on" if command == resume else "with a larger budget"
-            effect = "with another --until" if status.goes_on_until else effect
+            if status.goes_on_until:
+                effect = "with another --until"
+            else:
+                effect = "goes on" if command == resume else "with a larger budget"
             self._print(f"  {command}  # {effect}")
         elif (
             self._reason is events.Reason.EMPTY

@@ -97,8 +97,8 @@ class UrlEquivalence:
             doubted = (*(_about(place, name) for name in short), EquivalenceRule(place, _ORDER))
             rules = [rule for rule in doubted if self._proofs.get(rule, ()) is not None]
         for rule in rules:
-            equal = _by_rule(target, rule.name)
-            if equal != target and self._differ(origin + target, origin + equal):
+            original = _rewritten(target, rule.name)
+            if original != target and self._differ(origin + target, origin + original):
                 self._put(rule, None)
 
     def original(self, url: str) -> tuple[str, str] | None:
@@ -119,8 +119,8 @@ class UrlEquivalence:
         if place is None:
             return
         for rule in self._rules_of(place, target):
-            if self._holds(rule) and (equal := _by_rule(target, rule.name)) != target:
-                yield rule, origin + equal
+            if self._holds(rule) and (original := _rewritten(target, rule.name)) != target:
+                yield rule, origin + original
 
     def _rules_of(self, place: str, target: str) -> list[EquivalenceRule]:
         """Return the rules about the URL's parameters that were shown and not refuted."""
@@ -189,7 +189,7 @@ def _place(origin: str, target: str) -> str | None:
     return origin + program(path) if len(origin) + len(path) <= LONGEST_PLACE else None
 
 
-def _by_rule(target: str, name: str | None) -> str:
+def _rewritten(target: str, name: str | None) -> str:
     """Return the target without the parameter; without a name, with its parameters sorted."""
     return with_sorted_parameters(target) if name is None else without_parameter(target, name)
 
