@@ -148,8 +148,8 @@ def _histories(
         g_time[rows:] = frontier.window.births(rows, pages).by_page()
     measures = tables.measures(connection)
     turns = frontier.take_changes().turned
-    turned, history_then, time_then = turns.latest
-    history[turned], g_time[turned] = history_then, time_then
+    turned, histories, times = turns.latest
+    history[turned], g_time[turned] = histories, times
     return history, g_time, measures | turns.measures
 
 
